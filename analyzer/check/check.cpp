@@ -56,6 +56,10 @@ int64_t Options::number(std::string_view name) const {
   return number;
 }
 
+Bytes Options::share(std::string_view name, Bytes of) const {
+  return {of.value / 100 * std::clamp<int64_t>(number(name), 1, 100)};
+}
+
 Bytes Options::bytes(std::string_view name) const {
   const std::string_view value = text(name);
   double number = 0;

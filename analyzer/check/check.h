@@ -194,6 +194,8 @@ class Options {
   // What cannot be read is a std::runtime_error with one sentence for the user. Sizes may have units: "64KiB".
   int64_t number(std::string_view name) const;
   Bytes bytes(std::string_view name) const;
+  // Percent of a size, from 1 % to 100 %.
+  Bytes share(std::string_view name, Bytes of) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> values_;

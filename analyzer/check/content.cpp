@@ -13,6 +13,22 @@ NameSet::NameSet(const Text& text, std::initializer_list<std::string_view> names
   }
 }
 
+std::vector<bool> parameters_of(const Process& p) {
+  std::vector<bool> is_parameter(size_t{p.allocations.rows()} + 1);
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const RoleId role{row};
+    if (p.roles.kind[role] == Role::parameter) is_parameter[p.roles.allocation[role].value] = true;
+  }
+  return is_parameter;
+}
+
+std::vector<bool> held_besides_saves(const Process& p) {
+  std::vector<bool> is_held(size_t{p.allocations.rows()} + 1);
+  for (const uint32_t allocation : p.roles.allocation.raw) is_held[allocation] = true;
+  for (const uint32_t allocation : p.held.allocation.raw) is_held[allocation] = true;
+  return is_held;
+}
+
 Contents::Contents(const Context& context)
     : context_(context),
       copying_(context.text, {"aten::clone", "aten::_to_copy", "aten::repeat", "aten::_reshape_copy",

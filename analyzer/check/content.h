@@ -19,6 +19,11 @@ class NameSet {
   std::vector<uint8_t> has_;  // by StringId
 };
 
+// By allocation: whether it is a parameter.
+std::vector<bool> parameters_of(const Process& process);
+// By allocation: whether it has a role, or a holder besides saves (packed, on ctx, kept by checkpointing).
+std::vector<bool> held_besides_saves(const Process& process);
+
 // One view of a storage.
 struct View {
   AllocationId allocation;

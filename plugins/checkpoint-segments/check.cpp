@@ -36,8 +36,7 @@ class CheckpointSegments final : public Check {
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
-    const Bytes least{context.peak.bytes.value / 100 * share};
+    const Bytes least = options.share("min-share", context.peak.bytes);
     find_whole(context, least, sink);
     find_last(context, least, sink);
   }

@@ -30,7 +30,7 @@ class DdpBucketCopy final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     const std::vector<AllocationId> buckets = all_buckets(context);
     if (buckets.empty()) return;
     const std::vector<AllocationId> gradients = gradients_beside(context, buckets);
@@ -38,7 +38,7 @@ class DdpBucketCopy final : public Check {
     for (const AllocationId gradient : gradients) {
       if (context.peak.when.holds(p, gradient)) at_peak += p.allocations.bytes[gradient];
     }
-    if (at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) return;
+    if (at_peak < std::max(share, Bytes{1})) return;
     for (size_t at = 0; at < gradients.size(); ++at) {
       const AllocationId gradient = gradients[at];
       const Interval life{p.allocations.time[gradient], p.freed(gradient)};

@@ -42,13 +42,13 @@ class DenseEmbeddingGradient final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
     const std::vector<Lookup> all = lookups(context, ratio);
     std::set<StackId> lines;
     for (const Lookup& one : all) {
       const bool is_at_peak = context.peak.when.holds(p, one.gradient);
-      if (is_at_peak && p.allocations.bytes[one.gradient].value >= context.peak.bytes.value / 100 * share) {
+      if (is_at_peak && p.allocations.bytes[one.gradient] >= share) {
         lines.insert(place_of(context, one.node).stack);
       }
     }

@@ -7,15 +7,6 @@
 
 namespace tapelens::check {
 
-std::vector<bool> parameters_of(const Process& p) {
-  std::vector<bool> is_parameter(size_t{p.allocations.rows()} + 1);
-  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
-    const RoleId role{row};
-    if (p.roles.kind[role] == Role::parameter) is_parameter[p.roles.allocation[role].value] = true;
-  }
-  return is_parameter;
-}
-
 bool is_cached_cast(const Context& context, const std::vector<bool>& parameters, AllocationId allocation) {
   const Process& p = context.process;
   const OperatorId called = context.provenance.maker(allocation);

@@ -7,9 +7,6 @@
 
 namespace tapelens::check {
 
-// By allocation: whether it is a parameter.
-std::vector<bool> parameters_of(const Process& process);
-
 // Whether an operator cast a parameter for itself, and the copy outlives it although nothing saved it.
 bool is_cached_cast(const Context& context, const std::vector<bool>& parameters, AllocationId allocation);
 

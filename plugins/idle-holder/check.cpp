@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/check/content.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/reference.h"
@@ -292,15 +293,13 @@ class IdleHolder final : public Check {
     const Process& p = context.process;
     std::set<int64_t> sizes;
     for (const auto& [key, variant] : found) sizes.insert(std::get<int64_t>(key));
-    std::vector<bool> has_role(p.allocations.rows() + 1, false);
-    for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = true;
-    for (const uint32_t allocation : p.held.allocation.raw) has_role[allocation] = true;
+    const std::vector<bool> is_held = held_besides_saves(p);
     std::map<Key, Time> next_made;
     std::vector<std::pair<Occurrence, Variant>> occurrences;
     for (uint32_t row = p.allocations.rows(); row > 0; --row) {
       const AllocationId allocation{row};
       const Bytes bytes = p.allocations.bytes[allocation];
-      if (has_role[row] || !sizes.contains(bytes.value)) continue;
+      if (is_held[row] || !sizes.contains(bytes.value)) continue;
       const Place place = place_of(context, allocation);
       if (!is_of_program(context, place)) continue;
       const auto at = found.find(key_of(context, place, bytes));

@@ -74,7 +74,7 @@ class LogitsPeak final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     const std::vector<Loss> losses = all_losses(context);
     // Those of the peak, and the same line's in other steps.
     std::set<StackId> lines;
@@ -83,7 +83,7 @@ class LogitsPeak final : public Check {
       for (const AllocationId tensor : loss.tensors) {
         if (context.peak.when.holds(context.process, tensor)) at_peak += context.process.allocations.bytes[tensor];
       }
-      if (at_peak.value > 0 && at_peak.value >= context.peak.bytes.value / 100 * share) {
+      if (at_peak.value > 0 && at_peak >= share) {
         lines.insert(place_of(context, loss.softmax).stack);
       }
     }

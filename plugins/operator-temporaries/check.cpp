@@ -31,14 +31,14 @@ class OperatorTemporaries final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     std::map<StackId, Bytes> at_peak;
     for (const peak::Member& member : context.peak.members) {
       if (is_temporary(context, member.allocation)) at_peak[stack(context, member.allocation)] += member.bytes;
     }
     std::set<StackId> lines;
     for (const auto& [line, bytes] : at_peak) {
-      if (bytes.value >= context.peak.bytes.value / 100 * share) lines.insert(line);
+      if (bytes >= share) lines.insert(line);
     }
     if (lines.empty()) return;
     for (const AllocationId allocation : context.allocations(Bytes{1})) {

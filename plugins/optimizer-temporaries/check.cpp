@@ -31,7 +31,7 @@ class OptimizerTemporaries final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     std::vector<uint8_t> is_foreach(context.text.string_begin.size());
     for (const OperatorId op : p.operators.ids()) {
       const StringId name = p.operators.name[op];
@@ -53,7 +53,7 @@ class OptimizerTemporaries final : public Check {
       found.emplace_back(allocation, &*step);
       if (context.peak.when.holds(p, allocation)) at_peak += p.allocations.bytes[allocation];
     }
-    if (at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) return;
+    if (at_peak < std::max(share, Bytes{1})) return;
     for (const auto& [allocation, of] : found) {
       const Interval life{p.allocations.time[allocation], p.freed(allocation)};
       // The step alone: it makes them with many operators.

@@ -36,7 +36,7 @@ class ReducedIntermediate final : public Check {
   void run(const Context& context, const Options& options, Sink& sink) override {
     chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
     const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
-    const Bytes least{context.peak.bytes.value / 100 * std::clamp<int64_t>(options.number("min-share"), 1, 100)};
+    const Bytes least = options.share("min-share", context.peak.bytes);
     run_gathered(context, least, sink);
     const Bytes largest = largest_at_peak(context);
     // Smaller than the smallest part of `least` that is worth a chunk.

@@ -14,12 +14,10 @@ class Components {
  public:
   Components(const Context& context, Bytes least)
       : context_(context), p_(context.process), of_(p_.allocations.rows() + 1), made_(p_.operators.rows() + 1) {
-    std::vector<uint8_t> is_kept(p_.allocations.rows() + 1);
-    for (const uint32_t allocation : p_.roles.allocation.raw) is_kept[allocation] = 1;
-    for (const uint32_t allocation : p_.held.allocation.raw) is_kept[allocation] = 1;
+    const std::vector<bool> is_kept = held_besides_saves(p_);
     for (const AllocationId allocation : context.allocations(least)) {
       const OperatorId maker = context.provenance.maker(allocation);
-      if (!maker || is_kept[allocation.value] != 0) continue;
+      if (!maker || is_kept[allocation.value]) continue;
       members_.push_back(allocation);
       of_[allocation.value] = allocation.value;
       if (made_[maker.value] == 0) made_[maker.value] = allocation.value;

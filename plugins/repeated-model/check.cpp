@@ -37,7 +37,7 @@ class RepeatedModel final : public Check {
 
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
-    const int64_t share = std::clamp<int64_t>(options.number("min-share"), 1, 100);
+    const Bytes share = options.share("min-share", context.peak.bytes);
     std::map<FrameId, std::vector<Old>> lines = old_models(context);
     for (const auto& [line, all] : lines) {
       Bytes at_peak;
@@ -48,7 +48,7 @@ class RepeatedModel final : public Check {
         models.insert(old.replaced);
       }
       // One may be in the variable that is about to get the next.
-      if (models.size() < 2 || at_peak.value < std::max<int64_t>(context.peak.bytes.value / 100 * share, 1)) continue;
+      if (models.size() < 2 || at_peak < std::max(share, Bytes{1})) continue;
       for (const Old& old : all) {
         Place place{};
         place.stack = all.front().stack;

@@ -41,7 +41,7 @@ class SmallView final : public Check {
   void run(const Context& context, const Options& options, Sink& sink) override {
     const Process& p = context.process;
     const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
-    const Bytes least{context.peak.bytes.value / 100 * std::clamp<int64_t>(options.number("min-share"), 1, 100)};
+    const Bytes least = options.share("min-share", context.peak.bytes);
     const std::vector<Kept> all =
         all_kept(context, Bytes{std::max(context.peak.bytes.value / kSmallest, ratio)}, ratio);
     struct Line {
@@ -135,15 +135,13 @@ class SmallView final : public Check {
 
   static std::vector<Kept> all_kept(const Context& context, Bytes least, int64_t ratio) {
     const Process& p = context.process;
-    std::vector<uint8_t> has_role(p.allocations.rows() + 1);
-    for (const uint32_t allocation : p.roles.allocation.raw) has_role[allocation] = 1;
-    for (const uint32_t allocation : p.held.allocation.raw) has_role[allocation] = 1;
+    const std::vector<bool> is_held = held_besides_saves(p);
     const Finder finder(context, ratio);
     std::vector<Kept> all;
     std::map<std::pair<StackId, StackId>, size_t> last;  // by the lines of storage and view
     std::set<std::pair<StackId, StackId>> refused;
     for (const AllocationId storage : context.allocations(least)) {
-      if (has_role[storage.value] != 0 || !context.provenance.saves(storage).empty()) continue;
+      if (is_held[storage.value] || !context.provenance.saves(storage).empty()) continue;
       Kept kept = finder.of(storage);
       if (!kept.view) continue;
       const std::pair lines(stack_of(p, context.text, storage), stack_of(p, context.text, kept.view));

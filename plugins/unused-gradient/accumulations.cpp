@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "analyzer/check/content.h"
 #include "trace/record.h"
 
 namespace tapelens::check {
@@ -38,10 +39,7 @@ Accumulations::Accumulations(const Context& context) {
     looks_[id] = name == "aten::detach" || name == "aten::detach_" || name == "aten::_has_compatible_shallow_copy_type";
   }
   // The program may read gradients of other tensors (an input's saliency) without operators.
-  std::vector<bool> is_parameter(p.allocations.rows() + 1, false);
-  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
-    if (p.roles.kind[RoleId{row}] == Role::parameter) is_parameter[p.roles.allocation.raw[row]] = true;
-  }
+  const std::vector<bool> is_parameter = parameters_of(p);
 
   // The recording has the role at the end of the leaf's evaluation: the parameter's last evaluation that began before.
   std::vector<uint32_t> evaluation_of(p.allocations.rows() + 1, 0);
