@@ -123,7 +123,7 @@ bool runs_in(const Python& api, PyObject* code, PyObject* traceback) {
 bool is_of_handler(const Python& api, PyObject* exception) {
   const Owned kind = attribute(api, exception, "__class__");
   if (!kind || api.ErrGivenMatches(kind.get(), api.exception) == 0) return true;
-  const Owned name(api, api.FromString("signal"));
+  const Owned name(api, api.FromString("_signal"));  // signal.getsignal() would run Python, and other handlers
   const Owned module(api, name ? api.ImportGetModule(name.get()) : nullptr);
   const Owned handler_of = attribute(api, module.get(), "getsignal");
   const Owned traceback = attribute(api, exception, "__traceback__");
