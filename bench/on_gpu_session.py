@@ -135,7 +135,8 @@ class Session:
         results.mkdir(parents=True, exist_ok=True)
         self.stem = results / f"on-gpu-{args.command}"
         for old in results.glob(f"{self.stem.name}*"):
-            old.unlink()
+            if re.fullmatch(r"(-\d+)?\.zip|\.md|\.json", old.name.removeprefix(self.stem.name)):
+                old.unlink()
         self.archive = Archive(self.stem)
         self.begin, self.rows = time.monotonic(), []
         self.left_out = 0  # programs of the part that runs
