@@ -48,7 +48,7 @@ def main():
     programs = [p for p in reported.collect(arguments.folder.resolve(), arguments.expect)
                 if not arguments.only or p.path.stem.startswith(tuple(arguments.only))]
     if not programs:
-        sys.exit("there is no such program")
+        sys.exit(f"no program of {arguments.folder} matches --only")
     good = ran = 0
     with contextlib.ExitStack() as stack:
         folder = arguments.recordings or Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -38,7 +38,7 @@ def read(path):
     with opener(path, "rb") as file:
         snapshot = Plain(file).load()
     if not isinstance(snapshot, dict) or "segments" not in snapshot:
-        raise pickle.UnpicklingError("is no memory snapshot of PyTorch")
+        raise pickle.UnpicklingError("not a memory snapshot of PyTorch")
     return snapshot
 
 
@@ -114,7 +114,7 @@ def compare(real, simulated):
             place, one, other = difference
             print(f"  first difference: event {place}: real: {words(one)}; simulated: {words(other)}")
             if one and other and one[:2] == other[:2]:
-                print("  it is of another allocation or segment")
+                print("  it belongs to another allocation or segment")
         figures = zip(("requested", "reserved"), peaks(real, device), peaks(simulated, device), strict=True)
         for name, wanted, found in figures:
             print(f"  most {name} bytes: {wanted:,} real, {found:,} simulated" + ("" if wanted == found else f": {found - wanted:+,}"))
