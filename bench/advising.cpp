@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/model/load.h"
+#include "analyzer/run/peak_device.h"
+#include "analyzer/run/run.h"
 #include "plugins/builtin.h"
 #include "testing/synthetic_recording.h"
-#include "trace/recording.h"
 
 namespace tapelens::bench {
 namespace {
@@ -71,14 +71,12 @@ void replay(const peak::DeviceAnalysis& device) {
 }
 
 int advise(const std::string& path) {
-  const auto recording = trace::Recording::open(path);
-  if (!recording) return 1;
+  const auto opened = run::Run::open(path);
+  if (!opened) return 1;
   Clock clock;
-  const model::Text text = model::load_text(*recording);
-  const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{0});
+  const auto process = opened->process(0);
   print("load", clock.seconds());
-  const peak::Analysis analysis(process, text);
-  const peak::DeviceAnalysis device(analysis, analysis.devices().front().device);
+  const peak::DeviceAnalysis& device = run::peak_device(*process)->analysis();
   replay(device);
 
   advise::Checks checks = plugins::builtin_checks();

@@ -1,4 +1,4 @@
-"""PyTorch's own tests of autograd, bare and in each way: every test passes or fails as it does alone.
+"""Runs PyTorch's own tests of autograd bare and in each way: every test must pass or fail as in the bare run.
 
     python bench/autograd_suite.py --file PYTORCH/test/test_autograd.py [--ways record bitwise] [--only PATTERN] [--json FILE]
 
@@ -19,7 +19,7 @@ import time
 
 import soak
 
-# A pattern of tests, the ways that it is about, the reason.
+# A pattern of tests, the ways to which the exception applies, and the reason.
 EXCEPTIONS = [
     ("*TestAutograd.test_grad_fn_attr_bindings", ("lossless", "bitwise"), "grad_fn._saved_* of a rewritten save has no values outside of a backward"),
     ("*TestAutograd.test_no_unnecessary_unwrapping", ("bitwise",), "grad_fn._saved_* of a rewritten save returns an equal tensor, not the same object"),
@@ -32,7 +32,7 @@ WAYS = {"record": ["record", "--quiet"], "lossless": ["run", "--quiet", "--apply
         "bitwise": ["run", "--quiet", "--apply", "bitwise", "--rewrite-min-bytes", "1", "--recompute-budget", "100%"]}
 
 
-# ---- in the process of the tests, which knows nothing of Tapelens
+# ---- in the process of the tests, which does not use Tapelens
 
 def tests_of(file):
     """name -> test, in the order of unittest."""
@@ -71,7 +71,8 @@ def run_tests(file, answers, names):
 # ---- the comparison
 
 def outcomes(way, file, names, folder):
-    """name -> (outcome, what it said). A process that dies is one outcome; the tests after it run in another."""
+    """name -> (outcome, output). The death of a process is an outcome of its test. The next tests run in another
+    process."""
     answers = folder / f"{way}.jsonl"
     found, left, finished = {}, list(names), False
     while not finished:

@@ -29,7 +29,7 @@ class Plain(pickle.Unpickler):
 
 
 def peaks(snapshot, device):
-    """(requested, reserved) at most, and whether anything was there."""
+    """The peaks of (requested, reserved) bytes."""
     segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
     blocks = [block for segment in segments for block in segment["blocks"] if block["state"] != "inactive"]
     live, reserved = sum(block.get("requested_size", block["size"]) for block in blocks), sum(s["total_size"] for s in segments)

@@ -47,7 +47,7 @@ def first_step(prefix, case, caches):
 
 
 def compiling(case, prefixes, rounds, folder, cached):
-    """Of each way the (wall, CPU) seconds of each round's first step."""
+    """For each way, the (wall, CPU) seconds of the first step in each round."""
     times = {name: [] for name in prefixes}
     if cached:
         first_step([], case, folder / "caches")

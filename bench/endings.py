@@ -1,10 +1,10 @@
-"""How short CUDA programs end whose work ends with a backward, on a simulated GPU and a busy machine.
+"""Tests the exit of short CUDA programs that end with a backward, on a simulated GPU and a busy machine.
 
     python bench/endings.py [--build build/release] [--way run record apply] [--runs 200] [--at-once 4] [PROGRAM...]
 
-Runs each program of tests/programs/cases/cuda_endings.py in turn, `--runs` in all for each way, so many at once. Prints
-the exit codes of each program and its longest run; the exit code is 1 if a run ended with another code or output than
-the program's own."""
+Runs the programs of tests/programs/cases/cuda_endings.py in turn: `--runs` runs for each way, `--at-once` of them in
+parallel. Prints the exit codes of each program and its longest run. The exit code is 1 if a run has an unexpected exit
+code or output."""
 
 import argparse
 import collections

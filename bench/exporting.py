@@ -1,5 +1,5 @@
 """Cost of `tapelens export` for a synthetic recording of ten million events: seconds, memory and bytes of each format,
-beside those of `tapelens report`.
+and those of `tapelens report` for comparison.
 
     scripts/build analyzer tapelens tapelens-synthetic
     python bench/exporting.py [--binary build/analyzer/bin/tapelens] [--events 10000000]
@@ -17,7 +17,7 @@ FORMATS = ("perfetto", "snapshot", "speedscope", "sqlite")
 
 
 def measured(command):
-    """Seconds, and the most memory that it had, in MiB."""
+    """The seconds and the peak memory in MiB of the command."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -41,7 +41,7 @@ def main():
         print(f"{'report':12} {seconds:8.2f} s {memory:8.0f} MiB of memory", flush=True)
         for name in FORMATS:
             out = f"{folder}/out.{name}"
-            seconds, memory = measured([args.binary, "export", recording, "--to", name, "-o", out])
+            seconds, memory = measured([args.binary, "export", recording, "--format", name, "-o", out])
             print(f"{name:12} {seconds:8.2f} s {memory:8.0f} MiB of memory {os.stat(out).st_size / 2**20:8.1f} MiB written",
                   flush=True)
             os.unlink(out)

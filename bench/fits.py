@@ -1,5 +1,5 @@
-"""The largest batch of three programs on three GPUs by `tapelens fit`, each proven: the program with it ends well on the
-simulated GPU, run bare, and with one more it is out of memory.
+"""Finds the largest batch of three programs on three GPUs by `tapelens fit`, and tests it: run bare on the simulated
+GPU, the program succeeds with this batch, and is out of memory with one more.
 
     python bench/fits.py [--binary build/release/bin/tapelens] [--gpu H100 ...] [PROGRAM...]
 """
@@ -20,8 +20,8 @@ PROGRAMS = {
 
 
 def bare(binary, gpu, command, batch):
-    """Whether it ends well; None: it failed in another way than out of memory."""
-    run = subprocess.run([binary, "run", "--quiet", "--simulate-gpu", gpu, "--", *command, "--batch", str(batch)],
+    """Whether the program succeeds; None for an error other than out of memory."""
+    run = subprocess.run([binary, "run", "--quiet", "--gpu", gpu, "--", *command, "--batch", str(batch)],
                          capture_output=True, text=True, check=False)
     if run.returncode == 0:
         return True

@@ -1,5 +1,5 @@
-"""The replay against the truth: for each program that shows an inefficiency and is fixed by hand as well, the peak that
-`tapelens advise` predicts and the peak that the fixed program has.
+"""Compares the replay with real runs: for each program with an inefficiency and a fix by hand, the peak that `tapelens
+advise` predicts, and the peak of the fixed program.
 
     python bench/fixed.py [CHECK...]
 """

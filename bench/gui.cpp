@@ -92,7 +92,7 @@ void walk(gui::MainWindow& window, Frames& all) {
     next.range = range;
     session.look(next, false);
   };
-  // From the whole run to the operator that made the peak's last allocation, and back.
+  // Zooms from the whole run to the operator that made the peak's last allocation, and back.
   const auto& operators = subject.of.process.operators;
   const model::AllocationId last = subject.device.when.last_allocation;
   const model::OperatorId op = subject.of.process.allocations.op[last];

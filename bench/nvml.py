@@ -1,5 +1,5 @@
-"""NVML by ctypes, as far as the benches ask it: the memory in use of a GPU, by all processes, and the driver's version. With
-`tapelens run --simulate-gpu` the simulated library answers. Needs nothing but Python."""
+"""The parts of NVML that the benches use, by ctypes: the memory in use of a GPU, by all processes, and the driver's
+version. With `tapelens run --gpu`, the simulated library is loaded. Needs only Python."""
 
 import ctypes
 

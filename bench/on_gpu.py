@@ -147,11 +147,11 @@ def beside(args):
             "another GPU": (found["name"], found["bytes"]) != ("NVIDIA L4", 7 << 30), "a device is open": found["devices"],
             "the real driver is loaded": real and set(map(os.path.realpath, found["driver"])) & set(map(os.path.realpath, real["driver"]))}.items()
             if is_wrong]
-        show_where(table, "--simulate-gpu L4:7GiB", found, not wrong, ", ".join(wrong))
+        show_where(table, "--gpu L4:7GiB", found, not wrong, ", ".join(wrong))
         with tempfile.TemporaryDirectory(prefix="tapelens-bench-") as folder:
             simulated = argparse.Namespace(**{**vars(args), "simulate_gpu": "H100:24GiB"})
             said, fine, _ = recorded(simulated, pathlib.Path(folder), "memory", RECORDED["memory"][0], "default", 1)
-            table.row("record --simulate-gpu H100:24GiB", "", "", "", "", said, fine=fine, counts=said)
+            table.row("record --gpu H100:24GiB", "", "", "", "", said, fine=fine, counts=said)
     except (Failed, ValueError) as failed:
         table.row(failed, "", "", "", "", "", fine=False)
     return table.wrong
@@ -286,7 +286,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--binary", default=ROOT / "build/release/bin/tapelens")
-    parser.add_argument("--gpu", default="H200", help="of `tapelens gpus`: the kind that is here")
+    parser.add_argument("--gpu", default="H200", help="of `tapelens fit --list-gpus`: the kind that is here")
     parser.add_argument("--simulate-gpu", metavar="GPU", help="run on a simulated one")
     parser.add_argument("--seconds", type=float, default=300, help="after so many no other program is begun")
     parser.add_argument("--jobs", type=int, default=min(4, max(1, (os.cpu_count() or 1) // 2)), help="programs at once")

@@ -62,7 +62,7 @@ def run(args, command, env=None):
 
 
 def simulating(args):
-    return ["--simulate-gpu", args.simulate_gpu] if args.simulate_gpu else []
+    return ["--gpu", args.simulate_gpu] if args.simulate_gpu else []
 
 
 def bare(args):
@@ -71,7 +71,7 @@ def bare(args):
 
 
 def on_simulated(args, gpu):
-    return [args.binary, "run", "--quiet", "--simulate-gpu", gpu, "--", sys.executable]
+    return [args.binary, "run", "--quiet", "--gpu", gpu, "--", sys.executable]
 
 
 def record(args):

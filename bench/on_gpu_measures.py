@@ -21,7 +21,7 @@ def stages(args, program):
 def context(args):
     table = stages(args, "context")
     if table.figures and "total" in table.figures[0]:
-        print(f"\nNVML's total: {table.figures[0]['total']} bytes. `tapelens gpus` and reports estimate {MULTIPROCESSOR_MIB} MiB a multiprocessor.")
+        print(f"\nNVML's total: {table.figures[0]['total']} bytes. `tapelens fit --list-gpus` and reports estimate {MULTIPROCESSOR_MIB} MiB a multiprocessor.")
     return table.wrong
 
 

@@ -61,7 +61,7 @@ class Outside:
 
 
 def context():
-    """The stages in which CUDA's context grows: kernels are loaded when they are first called."""
+    """The stages in which CUDA's context grows. CUDA loads kernels at their first call."""
     outside = Outside()
     outside.tell("torch is imported")
     torch.cuda.init()

@@ -101,8 +101,8 @@ def simulated_gpu(gpu):
 
 
 def kind_of(name, binary):
-    """The GPU of `tapelens gpus` with the name of this GPU, or a large one."""
-    for line in asked(binary, "gpus").splitlines()[1:]:
+    """The GPU of `tapelens fit --list-gpus` with the name of this GPU, or a large one."""
+    for line in asked(binary, "fit", "--list-gpus").splitlines()[1:]:
         if line.endswith(f" {name}"):
             return line.split()[0]
     return "H200"

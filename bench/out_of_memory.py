@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-# How the findings of checkpoint-candidate are fixed in the program, by the module that they name.
+# The changes of the program that fix the findings of checkpoint-candidate, by the module of the finding.
 CHECKPOINTS = {"GPT2LMHeadModel.transformer.h.*": "blocks", "GPT2LMHeadModel.transformer.h.*.mlp": "mlps"}
 
 
@@ -27,15 +27,15 @@ class Program:
         self.command = [sys.executable, str(HERE / "programs/gpt2_medium.py"), "--batch", str(args.batch)]
 
     def fits(self, options=(), arguments=()):
-        """Whether all its steps end well on the GPU."""
-        run = subprocess.run([self.binary, "run", "--quiet", "--simulate-gpu", self.gpu, *options, "--", *self.command, *arguments],
+        """Whether all steps succeed on the GPU."""
+        run = subprocess.run([self.binary, "run", "--quiet", "--gpu", self.gpu, *options, "--", *self.command, *arguments],
                              capture_output=True, text=True, check=False)
         if run.returncode != 0 and "CUDA out of memory" not in run.stderr:
             sys.exit(run.stderr)
         return run.returncode == 0
 
     def record(self, target, gpu):
-        subprocess.run([self.binary, "record", "--quiet", "-o", target, "--simulate-gpu", gpu, "--", *self.command],
+        subprocess.run([self.binary, "record", "--quiet", "-o", target, "--gpu", gpu, "--", *self.command],
                        capture_output=True, check=False)
 
     def advise(self, target, options=()):
@@ -86,7 +86,7 @@ def main():
               f"after {fits['whole_steps_before']} whole steps. That request is served with:")
         tell(program, advice)
         record, advise = (shlex.split(command) for command in fits["whole_run_commands"])
-        program.record(whole, record[record.index("--simulate-gpu") + 1])
+        program.record(whole, record[record.index("--gpu") + 1])
         advice = program.advise(whole, advise[advise.index("--fits"):])
         print("The whole run, recorded on a larger GPU, fits with:")
         ended = tell(program, advice)

@@ -54,7 +54,7 @@ class Way:
         return statistics.median(step[clock] for turn in self.turns for step in turn)
 
     def medians(self):
-        """Of each turn, by the wall clock."""
+        """Wall clock time of each turn."""
         return [statistics.median(step[WALL] for step in turn) for turn in self.turns]
 
 
@@ -72,6 +72,8 @@ def ways(case, binary, folder):
     made = [Way("bare", case, []),
             Way("tapelens", case, [binary, "record", "--quiet", "--max-size", "32GiB", "-o",
                                    folder / f"{case}.tapelens", "--"]),
+            Way("tapelens --referrers", case, [binary, "record", "--quiet", "--referrers", "--max-size", "32GiB", "-o",
+                                               folder / f"{case}-referrers.tapelens", "--"]),
             Way("torch.profiler memory", case, [], "memory"),
             Way("torch.profiler memory, stacks", case, [], "stack")]
     if importlib.util.find_spec("memray"):
@@ -106,7 +108,7 @@ def measure(case, everyone, steps, rounds):
 
 
 def start_up(binary, folder, rounds):
-    """The whole command, sealing and all, of a program that runs one operator."""
+    """Time of the whole command, with sealing, for a program of one operator."""
     program = [sys.executable, "-c", "import torch; torch.ones(1)"]
     recorded = [str(binary), "record", "--quiet", "-o", str(folder / "start.tapelens"), "--", *program]
     times = {"bare": [], "tapelens": []}

@@ -4,7 +4,7 @@
     python bench/overhead_cuda.py --real                                      on the GPU of this machine
 
 On a simulated GPU kernels take no time: a step is the work of the host, so the whole overhead is visible. Bare is
-`tapelens run --simulate-gpu` there. The second row is bare again, and shows the noise of the measurement."""
+`tapelens run --gpu` there. The second row is bare again, and shows the noise of the measurement."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ STEPS = 5  # a turn
 
 
 def ways(case, binary, folder, simulated):
-    simulating = ["--simulate-gpu", simulated] if simulated else []
+    simulating = ["--gpu", simulated] if simulated else []
     run = [binary, "run", *simulating, "--"] if simulated else []
 
     def record(name, *options):

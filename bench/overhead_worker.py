@@ -1,4 +1,4 @@
-"""One measured process of overhead.py: overhead_worker.py CASE PROFILER. It knows nothing of Tapelens.
+"""One measured process of overhead.py: overhead_worker.py CASE PROFILER. It does not use Tapelens.
 
 Builds a case, then, for each line "K" on standard input, runs K steps and answers with one line of JSON: the
 nanoseconds of each, by the wall clock and of this process's CPU time. A step on CUDA ends when the GPU has done it."""
@@ -51,7 +51,7 @@ def compiled():
 
 
 def aot_eager():
-    """The same, as AOTAutograd cuts it, without generated code."""
+    """The same in the graphs of AOTAutograd, without generated code."""
     return transformer("aot_eager")
 
 
@@ -111,7 +111,7 @@ HISTORIES = {"history": {"context": None}, "history python": {"stacks": "python"
 
 @contextlib.contextmanager
 def history(options):
-    """PyTorch's own recording of CUDA's allocator, as its documentation asks for it."""
+    """PyTorch's own recording of CUDA's allocator, as in its documentation."""
     torch.cuda.memory._record_memory_history(max_entries=100_000, **options)
     try:
         yield

@@ -1,5 +1,5 @@
-// tapelens-synthetic-ranks FOLDER [RANKS [EVENTS]]: leaves the recordings of a made-up run in a folder, one a rank,
-// each of so many events and with its summary, for `time tapelens ranks FOLDER`.
+// tapelens-synthetic-ranks FOLDER [RANKS [EVENTS]]: writes the recordings of a synthetic run into a folder, one for
+// each rank, each with so many events and a summary, for `time tapelens ranks FOLDER`.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

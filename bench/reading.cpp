@@ -1,4 +1,4 @@
-// tapelens-bench-reading [EVENTS]: how fast a recording is sealed and read, on one core, and how large it is.
+// tapelens-bench-reading [EVENTS]: the speed of sealing and reading a recording on one core, and the recording's size.
 #include <sched.h>
 #include <sys/resource.h>
 

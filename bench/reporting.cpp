@@ -1,5 +1,5 @@
-// tapelens-bench-reporting [EVENTS]: how fast a recording is loaded and analysed, on one core, and how much memory the
-// whole of `tapelens report` takes: open, load, peak, holders, groups, steps, text.
+// tapelens-bench-reporting [EVENTS]: the speed of loading and analysing a recording on one core, and the memory of the
+// whole `tapelens report`: open, load, peak, holders, groups, steps, text.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,10 +10,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "analyzer/model/load.h"
 #include "analyzer/report/report.h"
 #include "testing/synthetic_recording.h"
-#include "trace/recording.h"
 
 namespace tapelens::bench {
 namespace {
@@ -25,13 +23,13 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // Makes one report in a child process, so that the measured memory is only its own. Returns its exit code.
 int report(const std::string& path, double events) {
   auto begin = std::chrono::steady_clock::now();
-  const auto recording = trace::Recording::open(path);
-  if (!recording) return 1;
+  const auto opened = run::Run::open(path);
+  if (!opened) return 1;
   const double opening = seconds_since(begin);
   report::Options options;
   options.top = 10;
   begin = std::chrono::steady_clock::now();
-  const auto built = report::build(*recording, options);
+  const auto built = report::build(*opened, options);
   if (!built) return 1;
   const double analysing = seconds_since(begin);
   begin = std::chrono::steady_clock::now();

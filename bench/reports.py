@@ -1,12 +1,14 @@
-"""What people report, as small programs, and what `tapelens advise` makes of each: at which entry it says what has to be done,
-the line that it names, the peak that it predicts, and the peak of the program that is fixed by hand.
+"""Runs `tapelens advise` on small programs with problems that users report. Prints for each the entry and the line of
+the expected finding, the predicted peak, and the peak of the program fixed by hand.
 
-    python bench/reports.py [FOLDER] [--expect FILE] [--only NAME]... [--recordings FOLDER]
+    python bench/reports.py [FOLDER] [--expect FILE] [--only NAME]... [--recordings FOLDER] [--markdown]
 
-FOLDER has NAME.py, NAME_fixed.py and expected.json (tests/programs/reported.py says what is in it). The exit code is 1 if an
-entry is not among the first two, is harmful, or predicts another peak than the fixed program's by more than 2 %."""
+FOLDER has NAME.py, NAME_fixed.py and expected.json (tests/programs/reported.py describes it). The exit code is 1 if an
+entry is not among the first two, is harmful, or predicts a peak that differs by more than 2 % from the fixed
+program's."""
 
 import argparse
+import ast
 import concurrent.futures
 import contextlib
 import sys
@@ -19,6 +21,21 @@ import reported  # noqa: E402
 
 MOST_OFF = 0.02
 MIB = 2**20
+
+
+def purpose(path):
+    """The first paragraph of the program's docstring."""
+    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
+    return " ".join(words.split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def markdown(program, outcome):
+    source = program.path.read_text(encoding="utf-8").splitlines()
+    lines = "<br>".join(f"`{source[line - 1].strip()}`" if line else "-" for line in outcome.lines).replace("|", "\\|")
+    entries = ", ".join(str(number or "-") for number in outcome.entries)
+    predicted = "-" if outcome.predicted is None else f"{outcome.predicted / MIB:.1f}"
+    return (f"| {purpose(program.path)} | {entries} | {lines} | {outcome.peak / MIB:.1f} | {predicted} "
+            f"| {outcome.fixed / MIB:.1f} |")
 
 
 def row(name, outcome):
@@ -44,6 +61,7 @@ def main():
     parser.add_argument("--only", action="append", metavar="NAME", help="programs whose names begin like this")
     parser.add_argument("--recordings", type=Path, metavar="FOLDER",
                         help="keep the recordings here, and do not make those that are here again")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/verified-advice.md")
     arguments = parser.parse_args()
     programs = [p for p in reported.collect(arguments.folder.resolve(), arguments.expect)
                 if not arguments.only or p.path.stem.startswith(tuple(arguments.only))]
@@ -53,14 +71,17 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = arguments.recordings or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        print(f"{'program':28}{'entry':>8}{'line':>10}{'peak MiB':>10}{'predicted':>11}{'measured':>10}{'off':>9}")
+        if arguments.markdown:
+            print("| report | entry | line | peak MiB | predicted | measured |\n|---|---|---|---|---|---|")
+        else:
+            print(f"{'program':28}{'entry':>8}{'line':>10}{'peak MiB':>10}{'predicted':>11}{'measured':>10}{'off':>9}")
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
             futures = [(p, executor.submit(reported.outcome, p, folder)) for p in programs if not p.missing()]
             for program, future in futures:
                 outcome = future.result()
                 ran += 1
                 good += is_good(outcome)
-                print(row(program.path.stem, outcome), flush=True)
+                print(markdown(program, outcome) if arguments.markdown else row(program.path.stem, outcome), flush=True)
     for program in programs:
         if missing := program.missing():
             print(f"{program.path.stem} is skipped: it needs {' '.join(missing)}")

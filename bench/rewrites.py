@@ -1,15 +1,17 @@
 """Effect of the bit-identical rewrites on memory and time: one table.
 
-    python bench/rewrites.py [NET...] [--rounds 5] [--memsave-torch PATH] [--json FILE]
+    python bench/rewrites.py [NET...] [--rounds 5] [--against BINARY] [--memsave-torch PATH] [--json FILE]
 
 Memory: `tapelens verify` on each net, bare against `--apply lossless` and `--apply bitwise`: the most that is saved for a
 backward, the peak of a step, and whether loss, gradients and parameters are the same bits. Time: the bare program against
-`tapelens run`, which live through the measurement and take turns: ratios of the medians, by the wall clock and in processor time. At the
-end the cost for 2,000 operators that are too small to be worth anything."""
+`tapelens run`, which live through the measurement and take turns: ratios of the medians, by the wall clock and in processor time. Each
+way runs in several processes, because the placement of its memory makes one process up to 4 % slower than another. With --against, another
+build of Tapelens takes turns with them. At the end the cost for 2,000 operators that are too small to be worth anything."""
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -43,16 +45,30 @@ def verified(net, apply, *more):
     return verdict_of(["--apply", apply], command(net, 2, *more))
 
 
-LEVELS = ("lossless", "bitwise")
+LEVELS = ("lossless", "bitwise", "recompute")
 
 
-def timed(net, steps, rounds, worker=WORKER, mode="turns"):
-    """The ratio of each level to the bare program: by the wall clock, and in processor time."""
-    rewritten = [overhead.Way(level, net, [TAPELENS, "run", "--quiet", "--apply", level, "--"], mode, worker) for level in LEVELS]
-    bare = overhead.Way("bare", net, [], mode, worker)
-    # After the first backwards Tapelens has decided.
-    overhead.take_turns([bare, *rewritten], steps, rounds, warm_up=5)
-    return {way.name: [way.median(clock) / bare.median(clock) for clock in (overhead.WALL, overhead.CPU)] for way in rewritten}
+def timed(net, steps, arguments, worker=WORKER, mode="turns"):
+    """The ratios of (level, binary) to the bare program: by the wall clock, and in processor time."""
+    binaries = [TAPELENS, *([arguments.against] if arguments.against else [])]
+    prefixes = {"bare": [], **{(level, binary): [binary, "run", "--quiet", "--apply", level, "--"]
+                               for level in LEVELS for binary in binaries}}
+    ended = []
+    for _ in range(arguments.processes):
+        ways = [overhead.Way(name, net, prefix, mode, worker) for name, prefix in prefixes.items()]
+        # After the first backwards Tapelens has decided.
+        overhead.take_turns(ways, steps, arguments.rounds, warm_up=5)
+        ended += ways
+    clocks = (overhead.WALL, overhead.CPU)
+    medians = {name: [statistics.median(step[clock] for way in ended if way.name == name for turn in way.turns for step in turn)
+                      for clock in clocks] for name in prefixes}
+    return {name: [time / bare for time, bare in zip(times, medians["bare"])] for name, times in medians.items() if name != "bare"}
+
+
+def show_against(times, against):
+    for (level, binary), (wall, cpu) in times.items():
+        if binary == against:
+            print(f"{'':<24}{level + ', the other build':<46}{wall:>8.3f}{cpu:>8.3f}", flush=True)
 
 
 def main():
@@ -60,6 +76,8 @@ def main():
     parser.add_argument("nets", nargs="*", default=NETS, metavar="NET", help=", ".join(NETS))
     parser.add_argument("--steps", type=int, default=2, help="steps per turn")
     parser.add_argument("--rounds", type=int, default=5, help="timed turns; 0: none")
+    parser.add_argument("--processes", type=int, default=3, help="processes of each way, one after another")
+    parser.add_argument("--against", metavar="BINARY", help="also time this tapelens, of another build")
     parser.add_argument("--memsave-torch", metavar="PATH", help="also measure the layers of this checkout of memsave_torch")
     parser.add_argument("--json", help="the figures as a file")
     arguments = parser.parse_args()
@@ -67,7 +85,7 @@ def main():
     figures = []
     ratio = lambda pair: pair[1] / pair[0] if pair[0] else float("nan")
     for net in arguments.nets:
-        times = timed(net, arguments.steps, arguments.rounds) if arguments.rounds else None
+        times = timed(net, arguments.steps, arguments) if arguments.rounds else {}
         for level in LEVELS:
             verdict = verified(net, level)
             bare, ours = verdict["bare"], verdict["rewritten"]
@@ -75,11 +93,13 @@ def main():
                 print(f"{net:<24}{'stock':<10}{bare['saved_peak_bytes'] / 1e6:>10.2f}{'':>8}{bare['peak_bytes'] / 1e6:>10.2f}", flush=True)
             row = {"net": net, "level": level, "saved": [bare["saved_peak_bytes"], ours["saved_peak_bytes"]],
                    "peak": [bare["peak_bytes"], ours["peak_bytes"]], "identical": verdict["identical"],
-                   "time": times[level] if times else [float("nan")] * 2}
+                   "time": times.get((level, TAPELENS), [float("nan")] * 2),
+                   "time_against": times.get((level, arguments.against))}
             figures.append(row)
             print(f"{'':<24}{level:<10}{row['saved'][1] / 1e6:>10.2f}{ratio(row['saved']):>8.3f}{row['peak'][1] / 1e6:>10.2f}"
                   f"{ratio(row['peak']):>8.3f}{row['time'][0]:>8.3f}{row['time'][1]:>8.3f}  "
                   f"{'yes' if row['identical'] else 'NO'}", flush=True)
+        show_against(times, arguments.against)
         if arguments.memsave_torch:
             theirs = verified(net, "lossless", "--memsave-torch", arguments.memsave_torch)["bare"]
             row = {"net": net, "level": "memsave", "saved": [bare["saved_peak_bytes"], theirs["saved_peak_bytes"]],
@@ -89,9 +109,13 @@ def main():
                   f"{ratio(row['peak']):>8.3f}{'':>16}  {'yes' if row['identical'] else 'no'}", flush=True)
             figures.append(row)
     if arguments.rounds:
-        for level, ratios in timed("tiny", 8, arguments.rounds, overhead.WORKER, "none").items():
+        times = timed("tiny", 8, arguments, overhead.WORKER, "none")
+        for level in LEVELS:
+            ratios = times[level, TAPELENS]
             print(f"{'2,000 tiny operators':<24}{level:<10}{'':>36}{ratios[0]:>8.3f}{ratios[1]:>8.3f}")
-            figures.append({"net": "tiny", "level": level, "time": ratios, "identical": True})
+            figures.append({"net": "tiny", "level": level, "time": ratios, "time_against": times.get((level, arguments.against)),
+                            "identical": True})
+        show_against(times, arguments.against)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1), encoding="utf-8")
     return 0 if all(row["identical"] for row in figures if row["level"] != "memsave") else 1

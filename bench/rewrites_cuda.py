@@ -23,15 +23,15 @@ import rewrites
 
 
 class Failed(Exception):
-    """A net did not come to its end."""
+    """A net failed."""
 
 
 REAL = ["resnet101-64-first", "resnet101-64", "transformer-eager", "transformer-sdpa", "transformer-autocast"]
-STEPS = {False: 2, True: 8}  # on a real GPU the first take long
+STEPS = {False: 2, True: 8}  # on a real GPU, the first steps take long
 
 
 def counted(net, level, args):
-    simulating = [] if args.real else ["--simulate-gpu", args.gpu]
+    simulating = [] if args.real else ["--gpu", args.gpu]
     applying = ["--apply", level] if level else []
     prefix = [rewrites.TAPELENS, "run", "--quiet", *simulating, *applying, "--"] if simulating or applying else []
     done = subprocess.run([*prefix, *rewrites.command(net, STEPS[args.real], "--cuda")], capture_output=True, text=True, check=False,

@@ -163,12 +163,12 @@ NETS = {
     "mlp-autocast": mlp,
     "mobilenet": mobilenet,
 }
-# The loss is of the input's gradient there.
+# The loss depends on the gradient of the input.
 WANTS_INPUT = {"resnet18-input"}
 
 
 def on_cuda(step, trained, steps):
-    """`step(saved)`: saved() is to be called when its backward begins."""
+    """`step(saved)` calls saved() at the begin of its backward."""
     requested = lambda of: torch.cuda.memory_stats()[f"requested_bytes.all.{of}"]
     for _ in range(steps):
         torch.cuda.reset_peak_memory_stats()

@@ -49,7 +49,7 @@ class Writer:
         self.out += b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number)
 
     def text(self, text, key=None):
-        """The same object each time, if it has a key."""
+        """Writes a text. If its key is known, writes a reference to the earlier text."""
         if key is not None and key in self.known:
             self.get(key)
             return
@@ -76,7 +76,7 @@ class Writer:
         self.put()
 
     def pairs(self, values):
-        """A dict's: [(key, function that writes the value)]."""
+        """Writes a dict from [(key, function that writes the value)]."""
         self.begin(b"}")
         self.out += b"("
         for key, write in values:
@@ -85,7 +85,7 @@ class Writer:
         self.out += b"u"
 
     def items(self, count, write):
-        """A list's, a thousand at a time; write(i)."""
+        """Writes a list, a thousand items at a time, by write(i)."""
         self.begin(b"]")
         for first in range(0, count, 1000):
             several = min(1000, count - first)
@@ -127,7 +127,7 @@ class Snapshot:
         self.w.put()
 
     def write(self, size):
-        """Every step allocates 400 blocks, and frees them in the other order."""
+        """Every step allocates 400 blocks, and frees them in reverse order."""
         w, base, blocks, block = self.w, 0x7F00_0000_0000, 400, 4 << 20
         kinds = ["segment_alloc"] + (["alloc"] * blocks + ["free_requested", "free_completed"] * blocks)
 
@@ -140,7 +140,7 @@ class Snapshot:
             return self.entry(action, base + which * block, block, (which * 7) % len(self.stacks))
 
         def trace():
-            # How many entries there are has to be known before: as many as take that many bytes.
+            # Writes entries until they have the requested number of bytes.
             before = w.written + len(w.out)
             w.begin(b"]")
             i = 0

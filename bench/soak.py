@@ -2,11 +2,11 @@
 
     python bench/soak.py                       the whole: 12 programs, 10,000 steps, on the CPU and on a simulated GPU
     python bench/soak.py --quick               about 90 s: each way runs all programs in one process
-    python bench/soak.py --only sgd bitwise    some programs, ways (record, last, lossless, bitwise) or devices (cpu, cuda)
+    python bench/soak.py --only sgd bitwise    some programs, ways (record, last, lossless, bitwise, recompute) or devices (cpu, cuda)
     python bench/soak.py --only chains         the states that are written very often, with a stack of 1 MiB
 
 A figure is how much more anonymous memory (RssAnon, MiB) the process has at the end than at step 200, less the same of the
-bare program. On a simulated GPU the memory is the host's, and the bare program is `tapelens run --simulate-gpu`. Of `record`
+bare program. On a simulated GPU the memory is the host's, and the bare program is `tapelens run --gpu`. Of `record`
 there is also the memory of the recorder, the parent process. Exit code 1 where a figure is above --limit, where a program
 ended otherwise than bare, or where a figure is missing."""
 
@@ -22,11 +22,11 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKER, CHAINS = ROOT / "bench/soak_worker.py", ROOT / "bench/soak_chains.py"
 PROGRAMS = ["sgd", "momentum", "weight_decay", "ema", "polyak", "accumulation", "rnn_state", "gan", "lbfgs", "adam", "foreach", "fused"]
-# Quick, on the simulated GPU: those whose states are updated by the operators that can be recomputed.
+# With --quick on the simulated GPU: programs that update their states with recomputable operators.
 FEW = ["momentum", "ema", "rnn_state", "foreach"]
 WAYS = {"record": ["record", "--quiet"], "last": ["record", "--quiet", "--last", "3"], "lossless": ["run", "--quiet", "--apply", "lossless"],
-        "bitwise": ["run", "--quiet", "--apply", "bitwise"]}
-DEVICES = {"cpu": [], "cuda": ["--simulate-gpu", "H100"]}
+        "bitwise": ["run", "--quiet", "--apply", "bitwise"], "recompute": ["run", "--quiet", "--apply", "recompute"]}
+DEVICES = {"cpu": [], "cuda": ["--gpu", "H100"]}
 LIMIT = 5.0  # MiB
 SMALL_STACK = 1024  # KiB
 
@@ -54,7 +54,7 @@ def environment():
 
 
 def soaked(way, device, names, steps):
-    """name -> growth in MiB of the process and of the recorder, or a text that says what went wrong."""
+    """name -> growth in MiB of the process and of the recorder, or the text of an error."""
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         program = [sys.executable, "-W", "ignore", WORKER, steps, device, *names]
         done = subprocess.run(command(way, device, program, folder), capture_output=True, text=True, env=environment(), check=False)
@@ -75,7 +75,7 @@ def soaked(way, device, names, steps):
 
 
 def verdict(figures, bare, steps, limit=LIMIT):
-    """None, or the reason why the growth of one program in one way is not that of the bare one."""
+    """None, or the reason why the growth of a program in one way differs from that of the bare program."""
     if isinstance(bare, str):
         return f"bare: {bare}"
     if isinstance(figures, str):
@@ -94,7 +94,7 @@ def chains(way, writes, side, kinds=()):
     """Exit code and output of the states that are written very often, with a small stack. Every size is rewritten."""
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         program = [sys.executable, "-W", "ignore", CHAINS, writes, side, *kinds]
-        more = ["--rewrite-min-bytes", "1"] if way in ("lossless", "bitwise") else []
+        more = ["--rewrite-min-bytes", "1"] if way in ("lossless", "bitwise", "recompute") else []
         line = ["sh", "-c", f'ulimit -s {SMALL_STACK}; exec "$@"', "sh", *command(way, "cpu", program, folder, *more)]
         done = subprocess.run(line, capture_output=True, text=True, env=environment(), check=False)
     return done.returncode, done.stdout.splitlines(), (done.stderr.strip().splitlines() or [""])[-1]

@@ -1,4 +1,4 @@
-"""States that are written very often, and then go: soak_chains.py WRITES SIDE [KIND...]. It knows nothing of Tapelens.
+"""States that are written very often, and then freed: soak_chains.py WRITES SIDE [KIND...]. It does not use Tapelens.
 
 Prints a line for each kind: a digest of the values, and after a backward that follows "end". soak.py runs this with a
 small stack and compares: the memory kept for each write must be freed without recursion."""
@@ -24,7 +24,7 @@ class Growth(Exception):
 
 
 def numbers(writes):
-    """Up to `writes`; a program that grows without end is stopped before it takes the machine's memory."""
+    """Yields up to `writes` times. Stops a program that grows without limit before the machine is out of memory."""
     begin = soak_worker.anonymous_kb()
     for number in range(writes):
         if number % 1000 == 999 and soak_worker.anonymous_kb() - begin > soak_worker.STOP_AT_KB:
@@ -55,7 +55,7 @@ def written_in_place(writes, side):
 
 @kind
 def made_anew(writes, side):
-    """A simulation's state: each one is made of the one before."""
+    """The states of a simulation: each one is computed from the one before."""
     x = torch.ones(side, side)
     for _ in numbers(writes):
         x = x * 0.999 + 0.001
@@ -105,7 +105,7 @@ def trained_with_momentum(writes, side):
 
 @kind
 def trained_with_a_teacher(writes, side):
-    """The mean teacher of ema_train.py, whose next backward comes after the teacher went."""
+    """The mean teacher of ema_train.py: the next backward comes after the teacher was freed."""
     net = torch.nn.Linear(side, side, bias=False)
     torch.nn.init.eye_(net.weight)
     teacher, optimizer = copy.deepcopy(net).requires_grad_(False), torch.optim.SGD(net.parameters(), 1e-2)

@@ -1,4 +1,4 @@
-"""The programs of soak.py: soak_worker.py STEPS DEVICE PROGRAM... It knows nothing of Tapelens.
+"""The programs of soak.py: soak_worker.py STEPS DEVICE PROGRAM... It does not use Tapelens.
 
 Runs each program for so many steps, one after another, and reads how much anonymous memory the process has. Answers with one
 line of JSON for each program: the samples, and those of the parent process, which is the recorder under `tapelens record`."""
@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-STOP_AT_KB = 512 << 10  # a program that has grown by so much has shown what there is to show
+STOP_AT_KB = 512 << 10  # a growth by so much is conclusive
 PROGRAMS = {}
 # Every parameter, state and copy below that matters has 64 KiB or more: smaller ones are not rewritten by default.
 SIDE = 160
@@ -107,7 +107,7 @@ def ema(device):
 
 @program
 def polyak(device):
-    """The target network of SAC and TD3 as Spinning Up writes it, whose answers are what the other one learns."""
+    """The target network of SAC and TD3 as in Spinning Up. The other network learns from its outputs."""
     net, x, _, loss = mlp()
     net, x = net.to(device), x.to(device)
     target, optimizer = copy.deepcopy(net), torch.optim.SGD(net.parameters(), 1e-3)
@@ -188,7 +188,7 @@ def gan(device):
         both[0].step()
         with torch.no_grad():
             for p in critic.parameters():
-                p.clamp_(-0.1, 0.1)  # WGAN's
+                p.clamp_(-0.1, 0.1)  # as in WGAN
     return step
 
 
@@ -238,10 +238,10 @@ def fused(device):
 
 
 def run(name, steps, device):
-    """From which step on memory is looked at, and the samples: step, KB of this process, KB of its parent."""
+    """The first measured step, and the samples: step, KB of this process, KB of its parent."""
     torch.manual_seed(0)
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # the growth of a program before must not make room for this one's
+    ctypes.CDLL(None).malloc_trim(0)  # an earlier program's growth must not hide this one's
     step, parent = PROGRAMS[name](device), os.getppid()
     begin = min(200, steps // 2)
     every = max(1, (steps - begin) // 40)

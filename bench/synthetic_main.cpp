@@ -1,4 +1,4 @@
-// tapelens-synthetic FOLDER [EVENTS]: leaves a made-up spool in a folder, to be sealed with `tapelens seal`.
+// tapelens-synthetic FOLDER [EVENTS]: writes a synthetic spool into a folder, for `tapelens seal`.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

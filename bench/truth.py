@@ -101,7 +101,7 @@ def first_difference(real, simulated):
 
 
 def compare(real, simulated):
-    """Prints what is compared; whether all is the same."""
+    """Prints the comparison. Returns whether everything is equal."""
     devices = {segment["device"] for snapshot in (real, simulated) for segment in snapshot["segments"]}
     devices |= {i for snapshot in (real, simulated) for i, trace in enumerate(traces(snapshot)) if trace}
     same = True
@@ -131,7 +131,7 @@ def compare(real, simulated):
 
 
 def run_inside(target, which, whole, program):
-    """In the program's own process: runs it, and writes its snapshot to `target` besides."""
+    """In the program's process: runs the program, and also writes its snapshot to `target`."""
     import torch
 
     memory, written = torch.cuda.memory, 0
@@ -161,7 +161,7 @@ def main():
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("snapshot", type=pathlib.Path, help="memory snapshot of the real GPU: .pickle or .pickle.xz")
-    parser.add_argument("--gpu", required=True, help="the same GPU as `tapelens gpus` names it: H100, A100-40GB, H100:24GiB")
+    parser.add_argument("--gpu", required=True, help="the same GPU as `tapelens fit --list-gpus` names it: H100, A100-40GB, H100:24GiB")
     parser.add_argument("--tapelens", default=os.environ.get("TAPELENS_BINARY", "build/release/bin/tapelens"), help="the command")
     parser.add_argument("--which", type=int, default=1, help="compare the Kth snapshot that the program writes", metavar="K")
     parser.add_argument("--whole", action="store_true", help="the snapshot is of a whole run, and the program keeps no history by itself")
@@ -174,7 +174,7 @@ def main():
         return 2
     with tempfile.TemporaryDirectory() as folder:
         target = pathlib.Path(folder) / "simulated.pickle"
-        command = [options.tapelens, "run", "--simulate-gpu", options.gpu, "--", sys.executable, __file__, INNER, target,
+        command = [options.tapelens, "run", "--gpu", options.gpu, "--", sys.executable, __file__, INNER, target,
                    str(options.which), str(options.whole), *options.program]
         done = subprocess.run(command, check=False)
         if done.returncode != 0:

@@ -12,11 +12,10 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/peak/groups.h"
-#include "analyzer/report/escape.h"
 #include "analyzer/report/formats.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/tables/opened.h"
 #include "analyzer/tables/tables.h"
+#include "analyzer/text/escape.h"
 #include "capi/between.h"
 #include "capi/export.h"
 #include "plugins/builtin.h"
@@ -78,7 +77,7 @@ Result<capi::Selection> selected(const tapelens_recording* recording, const tape
   if (selection.table == nullptr) {
     return usage("there is no table " + std::string(wanted->table) + ": there are " + names(tables::all_tables()));
   }
-  const uint32_t processes = recording->opened->processes();
+  const uint32_t processes = recording->opened->run().processes();
   if (wanted->process >= static_cast<int64_t>(processes)) {
     return usage("there is no process " + std::to_string(wanted->process) + ": the recording has " +
                  std::to_string(processes) + ", counted from 0");
@@ -127,9 +126,9 @@ const char* type_name(tables::Type type) {
   return "dictionary";
 }
 
-nlohmann::json facts_of(tables::Opened& opened) {
+nlohmann::json facts_of(const run::Run& run) {
   using Json = nlohmann::json;
-  const trace::Recording& recording = opened.recording();
+  const trace::Recording& recording = run.recording();
   Json processes = Json::array(), tables = Json::array();
   for (const trace::ProcessSummary& process : recording.processes()) {
     processes.push_back({{"pid", process.pid},
@@ -146,7 +145,7 @@ nlohmann::json facts_of(tables::Opened& opened) {
     tables.push_back({{"name", table.name}, {"is_shared", table.is_shared}, {"columns", std::move(columns)}});
   }
   return {
-      {"file", opened.file()},        {"command", recording.command()},       {"duration_ns", recording.duration().ns},
+      {"file", run.file()},           {"command", recording.command()},       {"duration_ns", recording.duration().ns},
       {"events", recording.events()}, {"file_bytes", recording.file_bytes()}, {"processes", std::move(processes)},
       {"tables", std::move(tables)}};
 }
@@ -172,7 +171,7 @@ Result<report::Options> report_options(const tapelens_report_options& wanted, co
   return options;
 }
 
-Result<std::string> rendered(tables::Opened& opened, const tapelens_report_options& wanted) {
+Result<std::string> rendered(const run::Run& run, const tapelens_report_options& wanted) {
   const std::string name = wanted.format != nullptr ? wanted.format : "text";
   const report::Format* format = report::format_of(name);
   if (format == nullptr || format->report == nullptr) {
@@ -185,11 +184,11 @@ Result<std::string> rendered(tables::Opened& opened, const tapelens_report_optio
   if (!options) return options.error();
   advise::Checks checks = plugins::builtin_checks();
   advise::Wanted of_checks;
-  of_checks.sources = check::source_trees(opened.file());
+  of_checks.sources = check::source_trees(run.file());
   const report::Advising advising{checks, std::move(of_checks), {}};
-  auto built = report::build(opened.recording(), *options, &advising);
-  if (!built) return Error{opened.file() + ": " + built.error().message, built.error().kind};
-  built->recording.file = report::shell_quote(opened.file());
+  auto built = report::build(run, *options, &advising);
+  if (!built) return Error{run.file() + ": " + built.error().message, built.error().kind};
+  built->recording.file = text::shell_quote(run.file());
   report::Rendering how;
   how.version = TAPELENS_VERSION;
   how.style.rows = *options->top;
@@ -221,7 +220,7 @@ void tapelens_close(tapelens_recording* recording) { delete recording; }
 int tapelens_facts(tapelens_recording* recording, char** json, char** error) {
   return guarded(error, [&]() -> Status {
     // Names come from the program and may be invalid UTF-8.
-    *json = copied(facts_of(*recording->opened).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    *json = copied(facts_of(recording->opened->run()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return trace::Done{};
   });
 }
@@ -262,7 +261,7 @@ int tapelens_between(tapelens_recording* recording, uint32_t process, int64_t be
   return guarded(error, [&]() -> Status {
     const auto grouping = peak::parse_by(by != nullptr ? by : "field");
     if (!grouping) return usage("unknown grouping '" + std::string(by) + "'");
-    if (process >= recording->opened->processes()) return usage("there is no process " + std::to_string(process));
+    if (process >= recording->opened->run().processes()) return usage("there is no process " + std::to_string(process));
     if (begin_ns < 0 || end_ns < begin_ns) return usage("begin_ns must not be negative or after end_ns");
     const auto part = recording->opened->part(*tables::table_named("timeline"), process);
     const auto peaks = capi::peaks_between(*part, {trace::Time{begin_ns}, trace::Time{end_ns}}, *grouping, groups);
@@ -274,7 +273,7 @@ int tapelens_between(tapelens_recording* recording, uint32_t process, int64_t be
 int tapelens_report(tapelens_recording* recording, const tapelens_report_options* options, char** text, char** error) {
   return guarded(error, [&]() -> Status {
     auto made = rendered(
-        *recording->opened,
+        recording->opened->run(),
         options != nullptr ? *options : tapelens_report_options{nullptr, nullptr, nullptr, nullptr, -1, -1, -1});
     if (!made) return made.error();
     *text = copied(*made);

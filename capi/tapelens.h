@@ -69,7 +69,7 @@ struct tapelens_report_options {
   const char* by;     /* "field", "module", "source", ... */
   const char* device;
   int64_t top;   /* groups and allocations to list; -1: the format's default */
-  int64_t pid;   /* -1: the process with the largest peak */
+  int64_t pid;   /* -1: the process of the device */
   int64_t width; /* of text, in columns; -1: 100 */
 };
 TAPELENS_API int tapelens_report(struct tapelens_recording* recording, const struct tapelens_report_options* options,

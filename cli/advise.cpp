@@ -4,26 +4,29 @@
 #include <memory>
 
 #include "analyzer/report/combined_patch.h"
-#include "analyzer/report/escape.h"
-#include "analyzer/report/findings.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/report/plan.h"
+#include "analyzer/report/sarif.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
+#include "cli/check_list.h"
 #include "cli/checking.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/patch_file.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
-#include "trace/recording.h"
 
 namespace tapelens::cli {
 namespace {
 
 struct AdviseCommand {
-  std::string file, format = "text", device, color = "auto", min_bytes, fits, plan, patch, fail_on, finding;
+  std::string file, format = "text", device, color = "auto", min_bytes, fits, plan, patch, fail_on, finding, listed;
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
   OutputPlace output;
@@ -87,14 +90,14 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   const trace::OutputOptions patch_output = also(output, "--patch", command.patch, check::patch_kind());
   if (const int code = check_outputs({output, plan_output, patch_output})) return code;
   stay_within_memory();
-  const auto recording = trace::Recording::open(command.file);
-  if (!recording) return fail(recording.error());
+  const auto run = run::Run::open(command.file);
+  if (!run) return fail(run.error());
   const report::Advising advising{checks, wanted, progress_of_parts(), allocator_of(command)};
-  auto built = report::build(*recording, options, &advising);
+  auto built = report::build(*run, options, &advising);
   clear_progress_line();
   if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
   report::Report& report = *built;
-  report.recording.file = report::shell_quote(command.file);
+  report.recording.file = text::shell_quote(command.file);
   say_refused(*report.advice);
   const size_t entry = entry_of(command, *report.advice);
   if (entry == SIZE_MAX) {
@@ -143,7 +146,7 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
   rewrites::Settings settings = read_applying(sub, options);
   if (!settings.on) return std::nullopt;
   advise::Applying made{std::move(settings), ""};
-  for (const auto* words : {&options.apply, &options.plans, &options.allow}) {
+  for (const auto* words : {&options.apply, &options.allow}) {
     for (const std::string& word : *words) made.name += (made.name.empty() ? "" : " and ") + word;
   }
   return made;
@@ -151,64 +154,75 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
 
 }  // namespace
 
-void add_advise(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("advise", "Find avoidable memory, and predict the peak after fixing it");
-  sub->footer(
+Run declare_advise(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens advise run.tapelens                             what to do, in the order in which to do it\n"
-      "  tapelens advise run.tapelens --finding 1                 one entry, with its evidence\n"
-      "  tapelens advise run.tapelens --all                       everything, below 1 % of the peak too\n"
+      "  tapelens advise run.tapelens   the changes to make, in order\n"
+      "  tapelens advise run.tapelens --finding 1   one entry, with its evidence\n"
+      "  tapelens advise run.tapelens --all   everything, below 1 % of the peak too\n"
       "  tapelens advise run.tapelens --check unneeded-save --check trivial-concat\n"
-      "  tapelens advise run.tapelens --min-bytes 1MiB            nothing smaller\n"
+      "  tapelens advise run.tapelens --min-bytes 1MiB   nothing smaller\n"
       "  tapelens advise run.tapelens --option trivial-concat.min-bytes=64KiB\n"
-      "  tapelens advise run.tapelens --write-plan plan.json      what a rewrite can fix, to edit\n"
-      "  tapelens advise run.tapelens --patch fix.patch           for git apply\n"
-      "  tapelens advise run.tapelens --plan plan.json            the peak with exactly that applied\n"
-      "  tapelens advise run.tapelens --fits 24GiB                what would make it fit a GPU of so much\n"
-      "  tapelens advise run.tapelens --format sarif -o tapelens.sarif --fail-on warning    in CI\n\n"
-      "tapelens checks lists the checks and explains each; shared libraries with more are found in the folders\n"
-      "of TAPELENS_PLUGIN_PATH.\n"
-      "Exit codes: 0 fine, 1 a finding has the severity of --fail-on or a higher one, 2 wrong usage, 3 the file cannot "
-      "be read,\n"
-      "4 data was lost, and --strict was given or no finding is that severe. More: docs/advise.md");
+      "  tapelens advise run.tapelens --write-plan plan.json   the sites that a rewrite fixes, to edit\n"
+      "  tapelens advise run.tapelens --patch fix.patch   for git apply\n"
+      "  tapelens advise run.tapelens --apply plan.json   the predicted peak with a plan\n"
+      "  tapelens advise run.tapelens --fits 24GiB   the changes that make the run fit a GPU\n"
+      "  tapelens advise run.tapelens --format sarif -o run.sarif --fail-on warning   in CI\n"
+      "  tapelens advise --list   all checks\n"
+      "  tapelens advise --list trivial-concat   one check: its finding, its proof, its fix\n"
+      "\n"
+      "Shared libraries with further checks are loaded from the folders of TAPELENS_PLUGIN_PATH.\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   success\n"
+      "  1   a finding has the severity of --fail-on or a higher one\n"
+      "  2   wrong usage\n"
+      "  3   the file cannot be read\n"
+      "  4   data was lost, and --strict was given or no finding is that severe");
   const auto options = std::make_shared<AdviseCommand>();
-  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  sub->add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");
-  sub->add_option("--min-bytes", options->min_bytes, "Leave out findings of less")->type_name("SIZE");
-  CLI::Option* top = sub->add_option("--top", options->top, "How many to list in text and Markdown")
+  sub.add_option("FILE", options->file, "The recording")->type_name("");
+  CLI::Option* list = sub.add_option("--list", options->listed, "List all checks, or explain this one, and end")
+                          ->type_name("CHECK")
+                          ->expected(0, 1);
+  sub.add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");
+  sub.add_option("--min-bytes", options->min_bytes, "Leave out findings of less")->type_name("SIZE");
+  CLI::Option* top = sub.add_option("--top", options->top, "How many to list in text and Markdown")
                          ->type_name("N")
-                         ->check(CLI::NonNegativeNumber);
-  CLI::Option* all = sub->add_flag("--all", options->all, "In text: every finding with its evidence, small ones too");
-  sub->add_option("--finding", options->finding, "In text: this one alone, with its evidence; its number, or its id")
+                         ->check(whole_number(0));
+  CLI::Option* all = sub.add_flag("--all", options->all, "In text: every finding with its evidence, small ones too");
+  sub.add_option("--finding", options->finding, "In text: this one alone, with its evidence; its number, or its id")
       ->type_name("N")
       ->excludes(all);
-  add_format_option(*sub, options->format, "Output format", &report::Format::advice);
-  add_output_option(*sub, options->output);
-  sub->add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
+  add_format_option(sub, options->format, "Output format", &report::Format::advice);
+  add_output_option(sub, options->output);
+  sub.add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
       ->type_name("PATH");
-  sub->add_option("--patch", options->patch,
-                  "Also write the patches of all findings to a file, as git apply takes them")
+  sub.add_option("--patch", options->patch, "Also write the patches of all findings to a file, as git apply takes them")
       ->type_name("PATH");
-  add_choosing_options(*sub, options->applying);
-  sub->add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")
+  add_choosing_options(sub, options->applying);
+  sub.add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")
       ->type_name("PATH");
-  sub->add_option("--option", options->options, "An option of a check; may be given more than once")
+  sub.add_option("--option", options->options, "An option of a check; may be given more than once")
       ->type_name("CHECK.NAME=VALUE");
-  sub->add_option("--fits", options->fits, "Also say what would make the run fit into so much memory of a CUDA device")
+  sub.add_option("--fits", options->fits, "Also say what would make the run fit into so much memory of a CUDA device")
       ->type_name("SIZE");
   CLI::Option* process =
-      sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
-          ->type_name("PID")
-          ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
-  sub->add_option("--device", options->device, "A device, like cpu; the one with the largest peak if not given")
+      add_process_option(sub, options->process, "A process by its pid; that of the device if not given");
+  sub.add_option("--device", options->device,
+                 "A device, like cpu; a GPU before the CPU, then the largest peak, if not given")
       ->type_name("NAME");
-  sub->add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one")
-      ->check(one_of({"info", "warning", "error"}))
-      ->type_name("{info,warning,error}");
-  add_color_option(*sub, options->color);
-  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
-  for (const char* repeated : {"--check", "--plugin", "--option"}) sub->get_option(repeated)->expected(1)->take_all();
-  sub->callback([options, sub, process, top, &exit_code] {
+  with_choices(
+      sub.add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one"),
+      severity_names());
+  add_color_option(sub, options->color);
+  sub.add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  for (const char* repeated : {"--check", "--plugin", "--option"}) repeatable(sub.get_option(repeated));
+  return [options, &sub, list, process, top](const Words&) {
+    if (list->count() > 0) {
+      // An ID may also follow other options: --list --plugin PATH ID.
+      return list_checks(options->listed.empty() ? options->file : options->listed, options->plugins, options->color);
+    }
+    if (options->file.empty()) throw CLI::RequiredError("FILE");
     options->top_given = top->count() > 0;
     advise::Wanted wanted;
     wanted.checks = options->checks;
@@ -223,7 +237,7 @@ void add_advise(CLI::App& app, int& exit_code) {
         throw CLI::ValidationError("--fits", "'" + options->fits + "' is not a size, like 24GiB");
     }
     for (const std::string& option : options->options) wanted.options.push_back(option_of(option));
-    wanted.applying = applied(*sub, options->applying);
+    wanted.applying = applied(sub, options->applying);
     wanted.sources = check::source_trees(options->file);
     advise::Checks checks = all_checks(options->plugins);
     if (const auto valid = advise::valid(wanted, checks); !valid) {
@@ -237,8 +251,8 @@ void add_advise(CLI::App& app, int& exit_code) {
     if (report::format_of(options->format)->locates_by_stacks) chosen.top = std::nullopt;
     if (process->count() > 0) chosen.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) chosen.device = options->device;
-    exit_code = advise_command(*options, chosen, wanted, checks);
-  });
+    return advise_command(*options, chosen, wanted, checks);
+  };
 }
 
 }  // namespace tapelens::cli

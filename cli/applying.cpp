@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "cli/explanation.h"
+#include "cli/options.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -43,28 +44,34 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
-void read_sites(const char* option, const std::string& path, const std::vector<std::string>& known,
-                rewrites::Settings& applying) {
+void read_sites(const std::string& path, const std::vector<std::string>& known, rewrites::Settings& applying) {
   auto sites = read_plan(path, known);
-  if (!sites) throw CLI::ValidationError(option, sites.error().message);
+  if (!sites) throw CLI::ValidationError("--apply", sites.error().message);
   std::ranges::move(*sites, std::back_inserter(applying.sites));
+}
+
+std::vector<std::string> level_names() {
+  std::vector<std::string> names;
+  for (const rewrites::Group& group : rewrites::kGroups) names.emplace_back(group.name);
+  return names;
 }
 
 void read_apply(const std::string& text, const std::vector<std::string>& known, rewrites::Settings& applying) {
   if (rewrites::highest_level(text) != rewrites::kNone) {
     if (!applying.level.empty() && applying.level != text) {
-      throw CLI::ValidationError("--apply", "lossless and bitwise were both given: bitwise contains lossless");
+      throw CLI::ValidationError(
+          "--apply", applying.level + " and " + text + " were both given: each level contains the one before it");
     }
     applying.level = text;
     return;
   }
   std::error_code error;
   if (!fs::exists(text, error) && text.find_first_of("./") == std::string::npos) {
-    const auto meant = nearest(text, {"lossless", "bitwise"});
-    throw CLI::ValidationError("--apply", "'" + text + "' is neither lossless, bitwise nor a plan" +
+    const auto meant = nearest(text, level_names());
+    throw CLI::ValidationError("--apply", "'" + text + "' is neither " + joined(level_names(), ", ") + " nor a plan" +
                                               (meant ? "; did you mean '" + *meant + "'?" : ""));
   }
-  read_sites("--apply", text, known, applying);
+  read_sites(text, known, applying);
 }
 
 std::string plugin_path(const std::string& text) {
@@ -92,39 +99,34 @@ const std::vector<std::string>& known_rewrites() {
 
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
   sub.add_option("--apply", options.apply,
-                 "Apply rewrites: all of a level (lossless, bitwise), or those of a plan; a level and plans may be "
-                 "given together")
-      ->type_name("{lossless,bitwise}|PLAN");
-  sub.add_option("--plan", options.plans, "The sites of a plan: the same as --apply PLAN; may be given more than once")
-      ->type_name("PLAN");
-  sub.add_option("--allow", options.allow, "Also this rewrite, wherever it can; may be given more than once")
+                 "Apply rewrites: all of a level, or those at the sites of a plan; may be given more than once")
+      ->type_name("{" + joined(level_names(), ",") + "}|PLAN");
+  sub.add_option("--allow", options.allow, "Also apply this rewrite at all sites; may be given more than once")
       ->type_name("REWRITE");
   sub.add_option("--recompute-budget", options.budget, "Share of a step's estimated cost that recomputation may take")
       ->type_name("SHARE")
-      ->capture_default_str();
-  sub.add_option("--rewrite-min-bytes", options.min_bytes, "Leave smaller storages alone")
+      ->default_str("5%; 34% with --apply recompute");
+  sub.add_option("--rewrite-min-bytes", options.min_bytes, "Do not rewrite smaller storages")
       ->type_name("SIZE")
       ->capture_default_str();
-  for (const char* repeated : {"--apply", "--plan", "--allow"}) sub.get_option(repeated)->expected(1)->take_all();
+  for (const char* repeated : {"--apply", "--allow"}) repeatable(sub.get_option(repeated));
 }
 
 void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
   add_choosing_options(sub, options);
   sub.add_flag("--poison", options.poison, "Fill dropped tensors with NaN, to expose wrong reads");
-  sub.add_option("--rewrite-plugin", options.plugins,
-                 "A shared library with further rewrites; may be given more than once")
-      ->type_name("PATH")
-      ->expected(1)
-      ->take_all();
+  repeatable(sub.add_option("--rewrite-plugin", options.plugins,
+                            "A shared library with further rewrites; may be given more than once")
+                 ->type_name("PATH"));
 }
 
 rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
   rewrites::Settings applying;
-  applying.on = !options.apply.empty() || !options.plans.empty() || !options.allow.empty();
+  applying.on = !options.apply.empty() || !options.allow.empty();
   for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
     if (!applying.on && option != nullptr && option->count() > 0) {
-      throw CLI::ValidationError(dependent, "nothing is rewritten without --apply, --plan or --allow");
+      throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
     }
   }
   for (const std::string& plugin : options.plugins) applying.plugins.push_back(plugin_path(plugin));
@@ -136,13 +138,12 @@ rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& opt
   }
   const std::vector<std::string> known = any ? std::vector<std::string>() : known_rewrites();
   for (const std::string& text : options.apply) read_apply(text, known, applying);
-  for (const std::string& path : options.plans) read_sites("--plan", path, known, applying);
   const auto bytes = parse_bytes(options.min_bytes);
   if (!bytes) {
     throw CLI::ValidationError("--rewrite-min-bytes", "'" + options.min_bytes + "' is not a size, like 64KiB");
   }
   applying.min_bytes = *bytes;
-  applying.recompute_budget = read_share(options.budget);
+  if (!options.budget.empty()) applying.budget = read_share(options.budget);
   applying.poison = options.poison;
   return applying;
 }

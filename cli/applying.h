@@ -20,12 +20,12 @@ const std::vector<std::string>& known_rewrites();
 
 // The options as typed.
 struct ApplyingOptions {
-  std::vector<std::string> apply, plans, allow, plugins;
-  std::string budget = "5%", min_bytes = "64KiB";
+  std::vector<std::string> apply, allow, plugins;  // apply: levels and plans
+  std::string budget, min_bytes = "64KiB";
   bool poison = false;
 };
 
-// Declares --apply, --plan, --allow, --recompute-budget and --rewrite-min-bytes, which choose the rewrites.
+// Declares --apply, --allow, --recompute-budget and --rewrite-min-bytes, which choose the rewrites.
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
 // Declares the same, and --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);

@@ -5,11 +5,12 @@
 
 #include "analyzer/budget/budget_json.h"
 #include "analyzer/budget/budget_text.h"
-#include "analyzer/report/escape.h"
-#include "cli/budget_runs.h"
+#include "analyzer/text/escape.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
+#include "cli/experiment_runs.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/short_run.h"
@@ -41,7 +42,7 @@ int exit_code_of(const budget::Sweep& found) {
   return budget::knee(found) != nullptr ? kFine : kNo;
 }
 
-int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
+int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
                    const std::optional<simulated::Settings>& gpu, const std::vector<double>& budgets) {
   const trace::OutputOptions output =
       rendering(options.output, result_kind("budget", options.format), {}, common.inputs);
@@ -52,10 +53,12 @@ int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
   common.folder = std::move(*folder);
   budget::Sweep found;
   {
-    const std::string command = report::shell_quote(common.command);
+    const std::string command = text::shell_quote(common.command);
     const uint64_t steps = common.steps;
-    BudgetRuns runs(std::move(common), gpu);
-    if (!runs.reason().empty()) return fail({runs.reason(), trace::ErrorKind::usage});
+    ExperimentRuns runs(std::move(common));
+    for (const std::string& why : {runs.reason(), runs.add_gpu("", gpu)}) {
+      if (!why.empty()) return fail({why, trace::ErrorKind::usage});
+    }
     auto result = budget::sweep(runs, budgets);
     if (!result) return fail(result.error());
     found = std::move(*result);
@@ -70,56 +73,58 @@ int budget_command(const BudgetOptions& options, BudgetRuns::Common common,
 
 }  // namespace
 
-void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("budget", "Measure what activation memory budgets of torch.compile do");
-  sub->footer(
+Run declare_budget(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens budget -- python train.py\n"
       "  tapelens budget --budgets 0.7,0.5,0.3 --steps 10 -- python train.py\n"
-      "  tapelens budget --simulate-gpu H100 -- python train.py      the peak on a simulated GPU\n"
-      "  tapelens budget --keep runs -- python train.py              then: tapelens diff "
-      "runs/budget-{1,0.4}.tapelens\n\n"
-      "Each budget is one recorded run, with torch._functorch.config.activation_memory_budget set from outside. The\n"
-      "run is killed after --steps; files that the program writes before stay. A budget that the program sets has\n"
-      "precedence, and the report names it. Compiled graphs are cached in a temporary folder. Exit codes: 0 a budget\n"
-      "lowers the peak, 1 none does, or no compiled graph was seen, 2 wrong usage, 3 a file cannot be read or\n"
-      "written, 6 the command failed. More: docs/budget.md");
+      "  tapelens budget --gpu H100 -- python train.py   the peak on a simulated GPU\n"
+      "  tapelens budget --keep runs -- python train.py   then: tapelens diff runs/budget-{1,0.4}.tapelens\n"
+      "\n"
+      "Each budget is one recorded run, with torch._functorch.config.activation_memory_budget set from outside. The "
+      "run is killed after --steps; files that the program writes before stay. A budget that the program sets has "
+      "precedence, and the report names it. Compiled graphs are cached in a temporary folder.\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   a budget lowers the peak\n"
+      "  1   no budget lowers the peak, or no compiled graph was seen\n"
+      "  2   wrong usage\n"
+      "  3   a file cannot be read or written\n"
+      "  6   the command failed");
   const auto options = std::make_shared<BudgetOptions>();
-  sub->add_option("--budgets", options->budgets, "The budgets to run, a list of numbers from 0 to 1; 1 is always run")
+  sub.add_option("--budgets", options->budgets, "The budgets to run, a list of numbers from 0 to 1; 1 is always run")
       ->type_name("LIST")
       ->capture_default_str();
-  sub->add_option("--steps", options->steps,
-                  "End each run after so many steps of the optimizer, the first of which compiles; all: let it end")
+  sub.add_option("--steps", options->steps,
+                 "End each run after so many steps of the optimizer, the first of which compiles; all: let it end")
       ->type_name("N|all")
       ->capture_default_str();
-  sub->add_option("--limit", options->limit, "Give a run no more time than this: 120s, 10m")
+  sub.add_option("--limit", options->limit, "Time limit of each run: 120s, 10m")
       ->type_name("TIME")
       ->capture_default_str();
-  add_simulating_options(*sub, options->simulating);
-  add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
-  add_output_option(*sub, options->output);
-  add_color_option(*sub, options->color);
-  sub->add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
+  add_simulating_options(sub, options->simulating);
+  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_output_option(sub, options->output);
+  add_color_option(sub, options->color);
+  sub.add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
       ->type_name("DIR");
-  sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
-  sub->callback([sub, options, &exit_code, &command] {
+  sub.add_flag("--verbose", options->verbose, "Show the output of the command on standard error");
+  return [&sub, options](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens budget -- python train.py", kUsage);
     }
     const auto budgets = budget::parse_budgets(options->budgets);
     if (!budgets) throw CLI::ValidationError("--budgets", budgets.error().message);
-    const BudgetRuns::Common common{.command = command,
-                                    .folder = {},
-                                    // The first step compiles.
-                                    .steps = read_steps(options->steps, 2),
-                                    .limit = read_limit(options->limit),
-                                    .is_kept = !options->keep.empty(),
-                                    .is_forced = options->output.is_forced,
-                                    .inputs = files_in_command(command),
-                                    .is_shown = options->verbose,
-                                    .runs = budgets->size()};
-    exit_code = budget_command(*options, common, read_simulating(*sub, options->simulating), *budgets);
-  });
+    const ExperimentRuns::Common common{.command = command,
+                                        // The first step compiles.
+                                        .steps = read_steps(options->steps, 2),
+                                        .limit = read_limit(options->limit),
+                                        .is_kept = !options->keep.empty(),
+                                        .is_forced = options->output.is_forced,
+                                        .inputs = files_in_command(command),
+                                        .is_shown = options->verbose};
+    return budget_command(*options, common, read_simulating(sub, options->simulating), *budgets);
+  };
 }
 
 }  // namespace tapelens::cli

@@ -18,7 +18,7 @@
 #include <sstream>
 #include <vector>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
@@ -34,7 +34,6 @@ namespace tapelens::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 
 struct BuildProbeOptions {
   std::string python = "python3", torch, compiler;
@@ -304,36 +303,41 @@ int build_probe(const BuildProbeOptions& options) {
   if (code != kFine) return code;
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin).count();
-  say("made " + report::shell_quote(path) + " in " + std::to_string(seconds) +
+  say("made " + text::shell_quote(path) + " in " + std::to_string(seconds) +
       " s: tapelens record uses it for this PyTorch. It records; run --apply needs an installed probe");
   return kFine;
 }
 
 }  // namespace
 
-void add_build_probe(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("build-probe", "Compile a probe for a PyTorch that none here is for");
-  sub->footer(
+Run declare_build_probe(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens build-probe                            the PyTorch of the python3 on PATH\n"
-      "  tapelens build-probe --python .venv/bin/python  that of another environment\n"
-      "  tapelens build-probe --torch ~/libtorch         of C++ programs\n\n"
-      "For nightlies, vendors' builds and one's own, whose headers differ from those of a release. The build takes\n"
-      "about a minute, and needs g++ 11 or newer. The probe is kept in ~/.cache/tapelens, where record and doctor\n"
-      "find it. It records, but does not rewrite. Exit codes: 0 the probe is ready, 1 it could not be compiled,\n"
-      "2 wrong usage, 3 the PyTorch or the compiler was not found. More: docs/install.md");
+      "  tapelens build-probe   the PyTorch of the python3 on PATH\n"
+      "  tapelens build-probe --python .venv/bin/python   that of another environment\n"
+      "  tapelens build-probe --torch ~/libtorch   that of C++ programs\n"
+      "\n"
+      "Nightlies, vendors' builds and your own builds need a probe, because their headers differ from those of a "
+      "release. The build takes about a minute and needs g++ 11 or newer. The probe is kept in ~/.cache/tapelens, "
+      "where record and doctor find it. It records, but does not rewrite.\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   the probe is ready\n"
+      "  1   the probe does not compile\n"
+      "  2   wrong usage\n"
+      "  3   the PyTorch or the compiler was not found");
   const auto options = std::make_shared<BuildProbeOptions>();
   const char* compiler = getenv("CXX");
   options->compiler = compiler != nullptr && *compiler != 0 ? compiler : "g++";
-  sub->add_option("--python", options->python, "The interpreter whose PyTorch it is")
+  sub.add_option("--python", options->python, "The interpreter whose PyTorch it is")
       ->type_name("PYTHON")
       ->capture_default_str();
-  sub->add_option("--torch", options->torch, "The folder of a PyTorch or LibTorch, with lib/ and include/")
+  sub.add_option("--torch", options->torch, "The folder of a PyTorch or LibTorch, with lib/ and include/")
       ->type_name("DIR")
       ->excludes("--python");
-  sub->add_option("--compiler", options->compiler, "$CXX, or g++")->type_name("CXX");
-  sub->add_flag("--force", options->force, "Build the probe even if one for this PyTorch exists");
-  sub->callback([options, &exit_code] { exit_code = build_probe(*options); });
+  sub.add_option("--compiler", options->compiler, "$CXX, or g++")->type_name("CXX");
+  sub.add_flag("--force", options->force, "Build the probe even if one for this PyTorch exists");
+  return [options](const Words&) { return build_probe(*options); };
 }
 
 }  // namespace tapelens::cli

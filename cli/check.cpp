@@ -10,6 +10,7 @@
 #include "cli/gate_settings.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
@@ -44,13 +45,13 @@ GateSettings merged(const GateSettings& given, const GateSettings& file) {
 trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
   compare::Limits out;
   for (const std::string& text : settings.budgets) {
-    auto budget = compare::parse_budget(text, parse_bytes);
+    auto budget = compare::parse_budget(text);
     if (!budget) return budget.error();
     out.budgets.push_back(std::move(*budget));
   }
   const auto tolerance = parse_tolerance(settings.tolerance);
   if (!tolerance) {
-    return trace::Error{"'" + settings.tolerance + "' is no tolerance, like 1% or 0", trace::ErrorKind::usage};
+    return trace::Error{"'" + settings.tolerance + "' is not a tolerance, like 1% or 0", trace::ErrorKind::usage};
   }
   out.tolerance = *tolerance;
   out.fail_on = std::nullopt;
@@ -137,60 +138,64 @@ std::vector<std::string> format_names() {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("check", "Fail where a run needs more memory than its budgets or a baseline");
-  sub->footer(
+Run declare_check(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens check run.tapelens --budget 'peak<=6GiB'            a budget\n"
-      "  tapelens check main.tapelens --write-baseline memory.json    what main needs, to keep in git\n"
-      "  tapelens check run.tapelens --baseline memory.json           what this branch needs more\n"
+      "  tapelens check run.tapelens --budget 'peak<=6GiB'   a budget\n"
+      "  tapelens check main.tapelens --write-baseline memory.json   a baseline, to keep in git\n"
+      "  tapelens check run.tapelens --baseline memory.json   the memory that this branch adds\n"
       "  tapelens check run.tapelens --baseline main.tapelens --tolerance 0\n"
-      "  tapelens check run.tapelens --format markdown >> \"$GITHUB_STEP_SUMMARY\"    with a tapelens.toml\n\n"
-      "A budget is METRIC[MODULE]@DEVICE<=SIZE, of which module and device may be left out: peak<=6GiB,\n"
-      "peak[GPT.blocks.*]<=2GiB, saved@cuda:0<=3GiB, reserved<=7GiB, allocations<=5000 (in a step).\n"
-      "With a baseline it compares peak, saved and reserved, and looks for new findings. Simpler, without a baseline:\n"
-      "report --fail-above (the bare peak), advise --fail-on (any finding).\n"
-      "Exit codes: 0 fine, 1 regressed or above a budget, 2 wrong usage, 3 a file cannot be read, 4 nothing regressed\n"
-      "but a recording is not complete, 5 there is nothing to compare. More: docs/check.md");
+      "  tapelens check run.tapelens --format markdown >> \"$GITHUB_STEP_SUMMARY\"\n"
+      "\n"
+      "A budget is METRIC[MODULE]@DEVICE<=SIZE. Module and device are optional: peak<=6GiB, peak[GPT.blocks.*]<=2GiB, "
+      "saved@cuda:0<=3GiB, reserved<=7GiB, allocations<=5000 (in a step). With a baseline, check compares peak, saved "
+      "and reserved, and looks for new findings. Simpler gates need no baseline: report --fail-above (the peak), "
+      "advise --fail-on (any finding).\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   success\n"
+      "  1   memory regressed, or exceeds a budget\n"
+      "  2   wrong usage\n"
+      "  3   a file cannot be read\n"
+      "  4   nothing regressed, but a recording is incomplete\n"
+      "  5   there is nothing to compare");
   const auto options = std::make_shared<CheckCommand>();
-  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  sub->add_option("--budget", options->given.budgets, "A limit for the recording; may be given more than once")
-      ->type_name("BUDGET")
-      ->expected(1)
-      ->take_all();
-  sub->add_option("--baseline", options->given.baseline,
-                  "The run to compare with: a recording, or a file of --write-baseline (.json)")
+  sub.add_option("FILE", options->file, "The recording")->required()->type_name("");
+  repeatable(
+      sub.add_option("--budget", options->given.budgets, "A limit for the recording; may be given more than once")
+          ->type_name("BUDGET"));
+  sub.add_option("--baseline", options->given.baseline,
+                 "The run to compare with: a recording, or a file of --write-baseline (.json)")
       ->type_name("FILE");
-  sub->add_option(
-         "--tolerance", options->given.tolerance,
-         "How much more than the baseline is allowed; 1% if not given: less is rounding and Python's collector")
+  sub.add_option("--tolerance", options->given.tolerance,
+                 "How much more than the baseline is allowed; 1% if not given: less is rounding and Python's collector")
       ->type_name("PERCENT");
-  sub->add_option("--fail-on", options->given.fail_on,
-                  "Which new findings fail, of this severity or higher, if they raise the peak by more than the "
-                  "tolerance; warning if not given")
-      ->check(one_of({"none", "info", "warning", "error"}))
-      ->type_name("{none,info,warning,error}");
-  sub->add_option("--config", options->config,
-                  "Settings; tapelens.toml in the current folder if not given, if there is one")
+  std::vector<std::string> severities = severity_names();
+  severities.insert(severities.begin(), "none");
+  with_choices(sub.add_option("--fail-on", options->given.fail_on,
+                              "Fail on new findings of this severity or a higher one, if they raise the peak by more "
+                              "than the tolerance; warning if not given"),
+               severities);
+  sub.add_option("--config", options->config,
+                 "Settings; tapelens.toml in the current folder if not given, if there is one")
       ->type_name("FILE");
-  sub->add_option("--write-baseline", options->write_baseline, "Write what this run needs to a file, for --baseline")
+  sub.add_option("--write-baseline", options->write_baseline, "Write what this run needs to a file, for --baseline")
       ->type_name("FILE");
   add_format_option(
-      *sub, options->format,
+      sub, options->format,
       "For a person, a job's summary, a test report, code scanning, a program, or annotations of a pull request",
       format_names());
-  add_output_option(*sub, options->output);
-  add_top_option(*sub, options->top, "How many groups to list in text and Markdown");
-  add_color_option(*sub, options->color);
-  sub->callback([options, &exit_code] {
+  add_output_option(sub, options->output);
+  add_top_option(sub, options->top, "How many groups to list in text and Markdown");
+  add_color_option(sub, options->color);
+  return [options](const Words&) {
     GateSettings from_file;
     std::error_code error;
     const bool is_there = std::filesystem::exists(kSettingsFile, error);
     if (const std::string file = options->config.empty() && is_there ? kSettingsFile : options->config; !file.empty()) {
       const auto read = read_settings(file);
       if (!read) {
-        exit_code = fail(read.error());
-        return;
+        return fail(read.error());
       }
       from_file = *read;
     }
@@ -200,8 +205,8 @@ void add_check(CLI::App& app, int& exit_code) {
     if (settings.baseline.empty() && limits->budgets.empty() && options->write_baseline.empty()) {
       throw wrong("there is nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
     }
-    exit_code = check_command(*options, settings, *limits);
-  });
+    return check_command(*options, settings, *limits);
+  };
 }
 
 }  // namespace tapelens::cli

@@ -57,7 +57,6 @@ std::vector<std::string> files_in_command(const std::vector<std::string>& comman
 
 std::vector<std::string> files_in(const ApplyingOptions& options) {
   std::vector<std::string> files = options.apply;  // a level is not a file, unless a file has that name
-  files.insert(files.end(), options.plans.begin(), options.plans.end());
   files.insert(files.end(), options.plugins.begin(), options.plugins.end());
   return files;
 }

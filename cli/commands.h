@@ -1,15 +1,17 @@
-// The commands of `tapelens`, one file each. add_X declares the options of a command; after parsing it runs a given
-// command and stores its exit code. main.cpp calls them.
+// The commands of `tapelens`, one file each. The list in commands.cpp is the only one: --help, completion, the manual
+// pages and docs/commands.md come from it.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tapelens::cli {
 
-// Documented in README.md. `record` and `run` return their command's exit code instead.
+// Documented in docs/commands.md. `record` and `run` return their command's exit code instead.
 enum ExitCode : int {
   kFine = 0,
   kNo = 1,  // check: regressed, or above a budget; report --fail-above, advise --fail-on: the condition holds; verify:
@@ -23,46 +25,53 @@ enum ExitCode : int {
   kCommandFailed = 6,    // verify: the bare command failed; fit: every run did; budget: the first run did
 };
 
-// The arguments after `--` in the usage line of a command; null if it takes none.
-inline const char* after_dashes(std::string_view name) {
-  if (name == "record" || name == "run" || name == "verify" || name == "fit" || name == "budget") {
-    return "-- COMMAND [ARGUMENTS...]";
-  }
-  if (name == "doctor") return "[-- PROGRAM]";
-  return nullptr;
-}
+using Words = std::vector<std::string>;
 
-// "tapelens record [OPTIONS] -- COMMAND [ARGUMENTS...]", in --help and in the manual page.
-inline std::string usage_of(const CLI::App& app) {
-  if (app.get_parent() == nullptr) return "tapelens COMMAND [OPTIONS]";
-  std::string usage = "tapelens " + app.get_name() + " [OPTIONS]";
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->nonpositional()) usage += " " + option->get_name();
-  }
-  const char* rest = after_dashes(app.get_name());
-  return rest == nullptr ? usage : usage + " " + rest;
-}
+// Runs a command whose options have been parsed; returns its exit code. `command`: the words after `--`, unchanged.
+// Throws CLI::ParseError for wrong usage.
+using Run = std::function<int(const Words& command)>;
 
-// `command`: the words after `--`, unchanged.
-void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_budget(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_report(CLI::App& app, int& exit_code);
-void add_advise(CLI::App& app, int& exit_code);
-void add_diff(CLI::App& app, int& exit_code);
-void add_ranks(CLI::App& app, int& exit_code);
-void add_export(CLI::App& app, int& exit_code);
-void add_check(CLI::App& app, int& exit_code);
-void add_view(CLI::App& app, int& exit_code);
-void add_checks(CLI::App& app, int& exit_code);
-void add_gpus(CLI::App& app, int& exit_code);
-void add_seal(CLI::App& app, int& exit_code);
-void add_build_probe(CLI::App& app, int& exit_code);
-void add_import(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command);
-void add_completion(CLI::App& app, int& exit_code);
-void add_man(CLI::App& app, int& exit_code);
+// The groups of commands in --help, in its order.
+enum class Group : uint8_t { record, read, compare, fit, setup };
+inline constexpr Group kGroups[] = {Group::record, Group::read, Group::compare, Group::fit, Group::setup};
+const char* title_of(Group group);
+
+struct Command {
+  const char* name;
+  const char* summary;  // a line in the imperative
+  Group group;
+  const char* page;               // its page: "record" is docs/record.md
+  Run (*declare)(CLI::App& sub);  // declares the options and the text below them in --help
+  const char* rest = nullptr;     // the arguments after `--` in the usage; null: the command takes none
+  const char* instead = nullptr;  // the options of a second usage, which needs neither arguments nor `rest`
+};
+
+// In the order of --help.
+std::span<const Command> commands();
+const Command* find_command(std::string_view name);  // null: no such command
+// "tapelens record [OPTIONS] -- COMMAND [ARGUMENTS...]", and the second usage if there is one; in --help and in the
+// manual page.
+std::vector<std::string> usages_of(const CLI::App& app);
+// Replaces the former names of commands and options, which scripts may use. No help text has them.
+void replace_former_names(const CLI::App& app, Words& arguments);
+
+Run declare_record(CLI::App& sub);
+Run declare_run(CLI::App& sub);
+Run declare_verify(CLI::App& sub);
+Run declare_fit(CLI::App& sub);
+Run declare_budget(CLI::App& sub);
+Run declare_report(CLI::App& sub);
+Run declare_advise(CLI::App& sub);
+Run declare_diff(CLI::App& sub);
+Run declare_ranks(CLI::App& sub);
+Run declare_export(CLI::App& sub);
+Run declare_check(CLI::App& sub);
+Run declare_view(CLI::App& sub);
+Run declare_seal(CLI::App& sub);
+Run declare_build_probe(CLI::App& sub);
+Run declare_import(CLI::App& sub);
+Run declare_doctor(CLI::App& sub);
+Run declare_completion(CLI::App& sub);
+Run declare_man(CLI::App& sub);
 
 }  // namespace tapelens::cli

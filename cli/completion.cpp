@@ -1,4 +1,5 @@
 // tapelens completion: prints a shell's completion script, made from the declared commands and options.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -7,8 +8,11 @@
 #include "cli/applying.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/text.h"
+#include "simulated/cards/cards.h"
 
 namespace tapelens::cli {
 namespace {
@@ -22,6 +26,7 @@ struct OptionFacts {
   std::vector<std::string> choices;
   Kind kind = Kind::none;  // kind of its value
   bool takes_value = false;
+  bool is_value_optional = false;
 };
 
 struct CommandFacts {
@@ -46,14 +51,22 @@ std::vector<std::string> choices_of(const std::string& type_name) {
   return choices;
 }
 
+std::vector<std::string> card_names() {
+  std::vector<std::string> names;
+  for (const simulated::Card& card : simulated::cards()) names.emplace_back(card.id);
+  return names;
+}
+
 OptionFacts facts_of(const CLI::Option& option) {
   OptionFacts facts;
   for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
   facts.description = option.get_description();
   facts.takes_value = option.get_items_expected_max() > 0;
+  facts.is_value_optional = option.get_items_expected_min() == 0;
   facts.choices = choices_of(option.get_type_name());
   const std::string type = facts.names.empty() ? option.get_name() : option.get_type_name();
+  if (type == "GPU") facts.choices = card_names();
   if (type == "CHECK") facts.choices = ids(all_checks());
   if (type == "REWRITE") facts.choices = known_rewrites();
   if (!facts.choices.empty()) {
@@ -69,17 +82,15 @@ OptionFacts facts_of(const CLI::Option& option) {
 }
 
 std::vector<CommandFacts> facts_of(const CLI::App& app) {
-  std::vector<CommandFacts> commands;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    CommandFacts command{sub->get_name(), sub->get_description(), {}, {}, false};
-    for (const CLI::Option* option : sub->get_options()) {
-      OptionFacts facts = facts_of(*option);
-      (facts.names.empty() ? command.positionals : command.options).push_back(std::move(facts));
-    }
-    command.runs_a_command = after_dashes(command.name) != nullptr;
-    commands.push_back(std::move(command));
+  std::vector<CommandFacts> all;
+  for (const Command& each : commands()) {
+    CommandFacts command{each.name, each.summary, {}, {}, each.rest != nullptr};
+    const CLI::App& sub = *app.get_subcommand(each.name);
+    for (const CLI::Option* option : shown_options(sub, false)) command.options.push_back(facts_of(*option));
+    for (const CLI::Option* option : shown_options(sub, true)) command.positionals.push_back(facts_of(*option));
+    all.push_back(std::move(command));
   }
-  return commands;
+  return all;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -202,7 +213,9 @@ void print_zsh(const std::vector<CommandFacts>& commands) {
       const std::string excluded = option.names.size() > 1 ? "(" + joined(option.names, " ") + ")" : "";
       for (const std::string& name : option.names) {
         std::printf(" \\\n      '%s%s[%s]%s'", excluded.c_str(), name.c_str(), zsh_text(option.description).c_str(),
-                    option.takes_value ? (":value:" + zsh_action(option)).c_str() : "");
+                    !option.takes_value
+                        ? ""
+                        : ((option.is_value_optional ? "::value:" : ":value:") + zsh_action(option)).c_str());
       }
     }
     for (const OptionFacts& positional : command.positionals) {
@@ -230,7 +243,7 @@ std::string fish_action(const OptionFacts& option) {
     case Kind::folder:
       return " -x -a '(__fish_complete_directories)'";
     case Kind::choice:
-      return " -x -a " + fish_quote(joined(option.choices, " "));
+      return (option.is_value_optional ? " -f -a " : " -x -a ") + fish_quote(joined(option.choices, " "));
     case Kind::none:
     case Kind::command:
       break;
@@ -267,31 +280,31 @@ void print_fish(const std::vector<CommandFacts>& commands) {
   }
 }
 
+struct Shell {
+  std::string_view name;
+  void (*print)(const std::vector<CommandFacts>&);
+};
+constexpr Shell kShells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+
 }  // namespace
 
-void add_completion(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("completion", "Print the completion script of a shell");
-  sub->footer(
+Run declare_completion(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  source <(tapelens completion bash)\n"
       "  tapelens completion zsh > ~/.zfunc/_tapelens\n"
       "  tapelens completion fish > ~/.config/fish/completions/tapelens.fish\n\n"
-      "cmake --install puts them where the shells look.");
-  const auto shell = std::make_shared<std::string>();
-  sub->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->type_name("");
-  sub->callback([&app, shell, &exit_code] {
-    const std::vector<CommandFacts> commands = facts_of(app);
-    if (*shell == "bash") print_bash(commands);
-    if (*shell == "zsh") print_zsh(commands);
-    if (*shell == "fish") print_fish(commands);
+      "cmake --install puts the scripts where the shells look.");
+  const auto name = std::make_shared<std::string>();
+  Words names;
+  for (const Shell& shell : kShells) names.emplace_back(shell.name);
+  sub.add_option("SHELL", *name, joined(names, ", "))->required()->check(one_of(names))->type_name("");
+  return [&app = *sub.get_parent(), name](const Words&) -> int {
+    std::ranges::find(kShells, *name, &Shell::name)->print(facts_of(app));
     const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    exit_code = is_written || errno == EPIPE
-                    ? kFine
-                    : fail({std::string("standard output: cannot be written: ") + std::strerror(errno)});
-  });
+    if (is_written || errno == EPIPE) return kFine;
+    return fail({std::string("standard output: cannot be written: ") + std::strerror(errno)});
+  };
 }
 
 }  // namespace tapelens::cli

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
@@ -48,33 +49,34 @@ int diff_command(const DiffCommand& command) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("diff", "Compare two runs: the peak, and the memory that it consists of");
-  sub->footer(
+Run declare_diff(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens diff main.tapelens run.tapelens                  what grew, shrank, came and went\n"
-      "  tapelens diff main.tapelens run.tapelens --by line        by the lines that allocate it\n"
-      "  tapelens diff memory.json run.tapelens --top 20           with a baseline file\n"
-      "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0].rows[0]'\n\n"
-      "Exit codes: 0 fine (to fail on changes: tapelens check), 2 wrong usage, 3 a file cannot be read,\n"
-      "5 there is nothing to compare. More: docs/diff.md");
+      "  tapelens diff main.tapelens run.tapelens   the memory that grew, shrank, came and went\n"
+      "  tapelens diff main.tapelens run.tapelens --by line   by the lines that allocate it\n"
+      "  tapelens diff memory.json run.tapelens --top 20   with a baseline file\n"
+      "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0]'\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   success; tapelens check fails on changes\n"
+      "  2   wrong usage\n"
+      "  3   a file cannot be read\n"
+      "  5   there is nothing to compare");
   const auto options = std::make_shared<DiffCommand>();
-  sub->add_option("A", options->a, "The run before: a recording, or a file of check --write-baseline (.json)")
+  sub.add_option("A", options->a, "The run before: a recording, or a file of check --write-baseline (.json)")
       ->required()
       ->type_name("");
-  sub->add_option("B", options->b, "The run after")->required()->type_name("");
-  sub->add_option("--by", options->by, "Group the change by this; may be given more than once; all if not given")
-      ->type_name("{line,field,module,category,operator}")
-      ->check(one_of({"line", "field", "module", "category", "operator"}))
-      ->expected(1)
-      ->take_all();
+  sub.add_option("B", options->b, "The run after")->required()->type_name("");
+  repeatable(with_choices(
+      sub.add_option("--by", options->by, "Group the change by this; may be given more than once; all if not given"),
+      {std::begin(compare::kByNames), std::end(compare::kByNames)}));
   std::vector<std::string> names;
   for (const compare::DiffFormat& format : compare::kDiffFormats) names.emplace_back(format.name);
-  add_format_option(*sub, options->format, "For a person, a pull request or a program", names);
-  add_output_option(*sub, options->output);
-  add_top_option(*sub, options->top, "How many to list of each in text and Markdown");
-  add_color_option(*sub, options->color);
-  sub->callback([options, &exit_code] { exit_code = diff_command(*options); });
+  add_format_option(sub, options->format, "For a person, a pull request or a program", names);
+  add_output_option(sub, options->output);
+  add_top_option(sub, options->top, "How many to list of each in text and Markdown");
+  add_color_option(sub, options->color);
+  return [options](const Words&) { return diff_command(*options); };
 }
 
 }  // namespace tapelens::cli

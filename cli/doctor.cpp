@@ -13,8 +13,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
@@ -57,7 +57,7 @@ void examine_installation(Findings& findings, const std::string& libraries, cons
 
 void examine_torch(Findings& findings, const std::string& python, const PythonFacts& facts) {
   const std::string what = "PyTorch " + facts.torch + " in " + facts.torch_folder;
-  const std::string build = "Make one: tapelens build-probe --python " + report::shell_quote(python);
+  const std::string build = "Make one: tapelens build-probe --python " + text::shell_quote(python);
   std::string changeable;
   switch (probe_fit(minor_of(facts.torch), facts.torch_folder, &changeable)) {
     case ProbeFit::installed:
@@ -146,7 +146,7 @@ void examine_folder(Findings& findings) {
     findings.note(folder + " is on a file system that cannot reserve space (" + std::strerror(refused) +
                   "): recording there is slower; tapelens record -o FILE writes elsewhere");
   } else {
-    findings.good(folder + " can be written and reserves space, " + report::bytes_text(free) + " free");
+    findings.good(folder + " can be written and reserves space, " + text::bytes_text(free) + " free");
   }
 }
 
@@ -173,7 +173,7 @@ int doctor(const std::vector<std::string>& command) {
   std::printf("Tapelens\n");
   examine_installation(findings, libraries, minors);
   const std::string program = command.empty() ? "python3" : command[0];
-  std::printf("The program: %s\n", report::shell_quote(program).c_str());
+  std::printf("The program: %s\n", text::shell_quote(program).c_str());
   if (std::filesystem::path(program).filename().string().starts_with("python")) {
     examine_python(findings, program, libraries);
   } else {
@@ -184,21 +184,23 @@ int doctor(const std::vector<std::string>& command) {
   examine_machine(findings);
   std::printf(findings.works() ? "Recording will work: tapelens record -- %s ...\n"
                                : "Recording will not work for %s until what is marked BAD is fixed.\n",
-              report::shell_quote(program).c_str());
+              text::shell_quote(program).c_str());
   return findings.works() ? kFine : kNo;
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("doctor", "Say what can be recorded here, and how to fix what cannot");
-  sub->footer(
+Run declare_doctor(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens doctor                       the python3 on PATH\n"
+      "  tapelens doctor   the python3 on PATH\n"
       "  tapelens doctor -- .venv/bin/python   another interpreter\n"
-      "  tapelens doctor -- ./trainer          a C++ program\n\n"
-      "Exit code 0 if recording will work, 1 if not.");
-  sub->callback([&exit_code, &command] { exit_code = doctor(command); });
+      "  tapelens doctor -- ./trainer   a C++ program\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   recording will work\n"
+      "  1   recording will not work");
+  return [](const Words& command) { return doctor(command); };
 }
 
 }  // namespace tapelens::cli

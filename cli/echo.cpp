@@ -31,7 +31,7 @@ Echo::Echo(std::string path, int descriptor) : path_(std::move(path)), descripto
 void Echo::finish() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     is_over_ = true;
   }
   over_.notify_one();
@@ -40,11 +40,15 @@ void Echo::finish() {
 
 void Echo::watch() {
   const OpenFile file(path_, O_RDONLY);
-  std::unique_lock guard(lock_);
-  while (!over_.wait_for(guard, kEchoEvery, [this] { return is_over_; })) {
-    guard.unlock();
+  const base::MutexLock guard(lock_);
+  const auto is_over = [this] {
+    lock_.assert_held();
+    return is_over_;
+  };
+  while (!over_.wait_for(lock_, kEchoEvery, is_over)) {
+    lock_.unlock();
     repeat(file.descriptor());
-    guard.lock();
+    lock_.lock();
   }
   repeat(file.descriptor());
 }

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace tapelens::cli {
 
@@ -23,9 +24,9 @@ class Echo {
 
   const std::string path_;
   const int descriptor_;
-  std::mutex lock_;
-  std::condition_variable over_;
-  bool is_over_ = false;
+  base::Mutex lock_;
+  std::condition_variable_any over_;
+  bool is_over_ TAPELENS_GUARDED_BY(lock_) = false;
   std::thread thread_;
 };
 

@@ -7,12 +7,14 @@
 #include "analyzer/fit/fit_json.h"
 #include "analyzer/fit/fit_text.h"
 #include "analyzer/fit/sizes.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
-#include "cli/fit_runs.h"
+#include "cli/experiment_runs.h"
+#include "cli/gpu_list.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/short_run.h"
@@ -26,7 +28,7 @@ struct FitOptions {
   std::vector<std::string> gpus;
   std::string vary, placeholder = "{}", steps = "3", limit = "10m", format = "text", keep;
   OutputPlace output;
-  bool every = false, verbose = false;
+  bool every = false, verbose = false, lists_gpus = false;
   SimulatingOptions simulating;
   ApplyingOptions applying;
 };
@@ -34,7 +36,6 @@ struct FitOptions {
 // "lossless", "plan.json and shared-save"
 std::string what_is_applied(const ApplyingOptions& options) {
   std::vector<std::string> words = options.apply;
-  words.insert(words.end(), options.plans.begin(), options.plans.end());
   words.insert(words.end(), options.allow.begin(), options.allow.end());
   return joined(words, " and ");
 }
@@ -71,7 +72,7 @@ int exit_code_of(const fit::Fit& found) {
   return any_fits ? kFine : any_known ? kNo : kCommandFailed;
 }
 
-int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wanted wanted,
+int fit_command(const FitOptions& options, ExperimentRuns::Common common, fit::Wanted wanted,
                 const std::vector<simulated::Settings>& gpus) {
   const trace::OutputOptions output = rendering(options.output, result_kind("fit", options.format), {}, common.inputs);
   if (const int code = check_outputs({output})) return code;
@@ -82,9 +83,9 @@ int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wa
   common.is_kept = !options.keep.empty();
   fit::Fit found;
   {
-    const std::string command = report::shell_quote(common.command);
+    const std::string command = text::shell_quote(common.command);
     const uint64_t steps = common.steps;
-    SimulatedRuns runs(std::move(common));
+    ExperimentRuns runs(std::move(common));
     if (!runs.reason().empty()) return fail({runs.reason(), trace::ErrorKind::usage});
     for (size_t i = 0; i < gpus.size(); ++i) {
       const std::string why = runs.add_gpu(options.gpus[i], gpus[i]);
@@ -96,65 +97,70 @@ int fit_command(const FitOptions& options, SimulatedRuns::Common common, fit::Wa
     found.command = command;
     found.steps = steps;
   }
-  const std::string text = options.format == "json" ? fit_json(found) : report::printable_lines(fit_text(found));
+  const std::string text = options.format == "json" ? fit_json(found) : text::printable_lines(fit_text(found));
   if (const int code = write_output(text, output)) return code;
   return exit_code_of(found);
 }
 
 }  // namespace
 
-void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("fit", "Find the largest batch that fits on a GPU, without the GPU");
-  sub->footer(
+Run declare_fit(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens fit --gpu A100-40GB -- python train.py                              does it fit?\n"
+      "  tapelens fit --gpu A100-40GB -- python train.py   does it fit?\n"
       "  tapelens fit --gpu A100-40GB --vary 1..256 -- python train.py --batch-size {}\n"
-      "  tapelens fit --gpu H100,A100-40GB,T4 --vary 8..512:8 -- python train.py batch={}\n"
-      "  tapelens fit --gpu H100 --vary 512,1024,2048 --all -- python train.py --context {}\n"
-      "  tapelens fit --gpu L4 --vary 1..64 --apply lossless -- python train.py -b {}   also with rewrites\n"
-      "  tapelens fit --gpu H100x8 --vary 1..64 -- torchrun --nproc-per-node 8 train.py -b {}\n\n"
-      "Each size is one run on a simulated GPU (tapelens run --simulate-gpu). The run is killed after --steps; files\n"
-      "that the program writes before stay. PyTorch's own allocator manages the memory; a size fits if no request\n"
-      "fails for lack of memory. Exit codes: 0 a size fits, 1 none does, 2 wrong usage, 3 a file cannot be read or\n"
-      "written, 6 the command failed in every run. More: docs/fit.md");
+      "  tapelens fit --gpu H100,L4,T4 --vary 8..512:8 -- python train.py batch={}\n"
+      "  tapelens fit --gpu H100 --vary 512,2048 --all -- python train.py --context {}\n"
+      "  tapelens fit --gpu L4 --vary 1..64 --apply lossless -- python train.py -b {}\n"
+      "  tapelens fit --gpu L4x8 --vary 1..9 -- torchrun --nproc-per-node 8 train.py {}\n"
+      "  tapelens fit --list-gpus   the GPUs that can be simulated\n"
+      "\n"
+      "Each size is one run on a simulated GPU (tapelens run --gpu). The run is killed after --steps; files that the "
+      "program writes before stay. PyTorch's own allocator manages the memory; a size fits if no request fails for "
+      "lack of memory.\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   a size fits\n"
+      "  1   no size fits\n"
+      "  2   wrong usage\n"
+      "  3   a file cannot be read or written\n"
+      "  6   the command failed in every run");
   const auto options = std::make_shared<FitOptions>();
-  sub->add_option("--gpu", options->gpus,
-                  "The GPUs to ask for, a list: of `tapelens gpus`, with their memory and how many (H100, H100:24GiB, "
-                  "H100x8)")
-      ->type_name("GPU")
-      ->delimiter(',')
-      ->required();
-  sub->add_option("--vary", options->vary,
-                  "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs unchanged")
+  repeatable(
+      sub.add_option(
+             "--gpu", options->gpus,
+             "The GPUs to simulate, a list: GPUs of --list-gpus, with their memory and the number of GPUs (H100, "
+             "H100:24GiB, H100x8)")
+          ->type_name("GPU")
+          ->delimiter(','));
+  sub.add_flag("--list-gpus", options->lists_gpus, "List the GPUs that can be simulated, and end");
+  sub.add_option("--vary", options->vary,
+                 "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs unchanged")
       ->type_name("SIZES");
-  sub->add_option("--placeholder", options->placeholder, "The text in the command that each size replaces")
+  sub.add_option("--placeholder", options->placeholder, "The text in the command that each size replaces")
       ->type_name("TEXT")
       ->capture_default_str();
-  sub->add_flag("--all", options->every, "Run every size, not only those that the search needs");
-  sub->add_option("--steps", options->steps, "End each run after so many steps of the optimizer; all: let it end")
+  sub.add_flag("--all", options->every, "Run every size, not only those that the search needs");
+  sub.add_option("--steps", options->steps, "End each run after so many steps of the optimizer; all: let it end")
       ->type_name("N|all")
       ->capture_default_str();
-  sub->add_option("--limit", options->limit, "Give a run no more time than this: 120s, 10m")
+  sub.add_option("--limit", options->limit, "Time limit of each run: 120s, 10m")
       ->type_name("TIME")
       ->capture_default_str();
-  sub->add_option("--world", options->simulating.world,
-                  "The program is rank 0 of so many: NCCL's collectives return at once")
-      ->type_name("RANKS");
-  sub->add_option("--cudnn-workspace", options->simulating.workspace,
-                  "The workspace that cuDNN requests for each convolution, which only the real cuDNN knows")
-      ->type_name("SIZE")
-      ->capture_default_str();
-  add_choosing_options(*sub, options->applying);
-  add_format_option(*sub, options->format, "For a person or a program", {"text", "json"});
-  add_output_option(*sub, options->output);
-  sub->add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
+  add_simulation_details(sub, options->simulating);
+  add_choosing_options(sub, options->applying);
+  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_output_option(sub, options->output);
+  sub.add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
       ->type_name("DIR");
-  sub->add_flag("--verbose", options->verbose, "Show what the command writes, on standard error");
-  sub->callback([sub, options, &exit_code, &command] {
+  sub.add_flag("--verbose", options->verbose, "Show the output of the command on standard error");
+  return [&sub, options](const Words& command) {
+    if (options->lists_gpus) return list_gpus();
+    if (options->gpus.empty()) throw CLI::RequiredError("--gpu");
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens fit --gpu A100-40GB -- python train.py", kUsage);
     }
-    const rewrites::Settings applying = read_applying(*sub, options->applying);
+    const rewrites::Settings applying = read_applying(sub, options->applying);
     fit::Wanted wanted;
     wanted.sizes = read_sizes(*options, command);
     wanted.every = options->every;
@@ -165,30 +171,30 @@ void add_fit(CLI::App& app, int& exit_code, const std::vector<std::string>& comm
       }
       SimulatingOptions one = options->simulating;
       one.gpu = gpu;
-      gpus.push_back(settings_of(one, "--gpu", "--world"));
+      gpus.push_back(settings_of(one));
       wanted.settings.push_back({gpu, gpus.back().name, trace::Bytes{static_cast<int64_t>(gpus.back().bytes)}, ""});
     }
     if (applying.on) {
       for (size_t i = gpus.size(); i-- > 0;) {
         fit::Setting rewritten = wanted.settings[i];
         rewritten.apply = what_is_applied(options->applying);
+        rewritten.rewrites = applying;
         wanted.settings.insert(wanted.settings.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rewritten));
       }
     }
-    SimulatedRuns::Common common{.command = command,
-                                 .placeholder = options->placeholder,
-                                 .folder = {},
-                                 // Optimizers allocate their state at the end of the first step, so only later steps
-                                 // have it at their peak.
-                                 .steps = read_steps(options->steps, 2),
-                                 .limit = read_limit(options->limit),
-                                 .is_shown = options->verbose,
-                                 .rewrites = applying};
+    ExperimentRuns::Common common{.command = command,
+                                  .placeholder = options->placeholder,
+                                  // Optimizers allocate their state at the end of the first step, so only later steps
+                                  // have it at their peak.
+                                  .steps = read_steps(options->steps, 2),
+                                  .limit = read_limit(options->limit),
+                                  .is_shown = options->verbose,
+                                  .needs_gpu = true};
     common.is_forced = options->output.is_forced;
     common.inputs = files_in_command(command);
     std::ranges::move(files_in(options->applying), std::back_inserter(common.inputs));
-    exit_code = fit_command(*options, std::move(common), std::move(wanted), gpus);
-  });
+    return fit_command(*options, std::move(common), std::move(wanted), gpus);
+  };
 }
 
 }  // namespace tapelens::cli

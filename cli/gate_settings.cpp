@@ -1,5 +1,6 @@
 #include "cli/gate_settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <stdexcept>
@@ -28,7 +29,6 @@ namespace {
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 
-#include "cli/toml_depth.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {
@@ -36,6 +36,50 @@ namespace tapelens::cli {
 namespace {
 
 constexpr uint64_t kMostSettingsBytes = 1 << 20;
+constexpr int kDeepestToml = 32;  // parts of a key; nested brackets
+
+// The position after the string or comment that begins at `at`. The parser refuses a line break in a one-line string,
+// so such a string ends at the end of its line.
+size_t behind(std::string_view toml, size_t at) {
+  const char begin = toml[at];
+  if (begin == '#') return std::min(toml.find('\n', at), toml.size());
+  const bool is_long = toml.substr(at).starts_with(begin == '"' ? "\"\"\"" : "'''");
+  const std::string_view end = toml.substr(at, is_long ? 3 : 1);
+  for (size_t i = at + end.size(); i < toml.size(); ++i) {
+    if (toml[i] == '\n' && !is_long) return i;
+    if (toml.substr(i).starts_with(end)) {
+      i += end.size();
+      while (is_long && i < toml.size() && toml[i] == begin) ++i;  // quotes at the end of the text itself
+      return i;
+    }
+    if (begin == '"' && toml[i] == '\\') ++i;
+  }
+  return toml.size();
+}
+
+// The first line (from 1) where a key has more parts, or a value more nested brackets, than kDeepestToml; 0 if none.
+// toml++ makes a table for each part of a dotted key and frees them recursively, without a limit.
+size_t too_deep_toml_line(std::string_view toml) {
+  int parts = 1, brackets = 0;
+  for (size_t i = 0; i < toml.size();) {
+    const char c = toml[i];
+    if (c == '#' || c == '"' || c == '\'') {
+      i = behind(toml, i);
+      continue;
+    }
+    if (c == '[' || c == '{') ++brackets;
+    if (c == ']' || c == '}') --brackets;
+    if (c == '.') {
+      ++parts;
+    } else if (c == '\n' || c == '=' || c == ',' || c == '[' || c == '{') {
+      parts = 1;
+    }
+    if (parts > kDeepestToml || brackets > kDeepestToml)
+      return static_cast<size_t>(std::ranges::count(toml.substr(0, i), '\n')) + 1;
+    ++i;
+  }
+  return 0;
+}
 
 trace::Error wrong(const std::string& file, const toml::node& node, const std::string& why) {
   return {file + ":" + std::to_string(node.source().begin.line) + ": " + why, trace::ErrorKind::usage};

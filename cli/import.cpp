@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/summarizing.h"
 #include "cli/text.h"
@@ -42,27 +43,25 @@ int import_file(const ImportCommand& command) {
 
 }  // namespace
 
-void add_import(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("import", "Make a recording of a memory snapshot of PyTorch");
-  sub->footer(
+Run declare_import(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens import snapshot.pickle -o snapshot.tapelens\n"
-      "  tapelens report snapshot.tapelens --by source     the lines that held the peak\n"
-      "  tapelens view snapshot.tapelens                   curve, segments and peak in a window\n\n"
-      "torch.cuda.memory._dump_snapshot() writes the file. It is read as data: nothing in it is executed. It has\n"
-      "blocks, segments and stacks, but no operators, autograd nodes, saves and modules. The recording lacks them\n"
-      "too. More: docs/import.md");
+      "  tapelens report snapshot.tapelens --by source   the lines that held the peak\n"
+      "  tapelens view snapshot.tapelens   curve, segments and peak in a window\n"
+      "\n"
+      "torch.cuda.memory._dump_snapshot() writes the file. Tapelens reads it as data and executes nothing in it. A "
+      "snapshot has blocks, segments and stacks, but no operators, autograd nodes, saves and modules. The recording "
+      "lacks them too.");
   const auto options = std::make_shared<ImportCommand>();
-  sub->add_option("SNAPSHOT", options->input, "A file of torch.cuda.memory._dump_snapshot()")
-      ->required()
-      ->type_name("");
-  add_recording_output_option(*sub, options->output)->required();
-  add_mode_option(*sub, options->mode);
-  sub->add_flag("--strict", options->strict, "Exit code 4 if the snapshot's history is not whole");
-  sub->callback([sub, options, &exit_code] {
-    options->is_mode_given = sub->count("--mode") > 0;
-    exit_code = import_file(*options);
-  });
+  sub.add_option("SNAPSHOT", options->input, "A file of torch.cuda.memory._dump_snapshot()")->required()->type_name("");
+  add_recording_output_option(sub, options->output)->required();
+  add_mode_option(sub, options->mode);
+  sub.add_flag("--strict", options->strict, "Exit code 4 if the snapshot's history is not whole");
+  return [&sub, options](const Words&) {
+    options->is_mode_given = sub.count("--mode") > 0;
+    return import_file(*options);
+  };
 }
 
 }  // namespace tapelens::cli

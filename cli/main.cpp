@@ -1,15 +1,20 @@
 // tapelens: separates the command to run, passes the rest to the commands, and reports usage errors in one line.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cli/install_paths.h"
 #include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -22,15 +27,9 @@ std::string version_text() {
   return text + (minors.empty() ? " (no probes: reads recordings only)" : ")");
 }
 
-class Formatter : public CLI::Formatter {
- public:
-  Formatter() { column_width(28); }
-  std::string make_usage(const CLI::App* app, std::string) const override { return "Usage: " + usage_of(*app) + "\n"; }
-};
-
 int usage_error(const std::string& command, const std::string& what) {
   const std::string name = command.empty() ? "tapelens" : "tapelens " + command;
-  std::fprintf(stderr, "%s: %s (see %s --help)\n", name.c_str(), report::printable(what).c_str(), name.c_str());
+  std::fprintf(stderr, "%s: %s (see %s --help)\n", name.c_str(), text::printable(what).c_str(), name.c_str());
   return kUsage;
 }
 
@@ -50,7 +49,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App* app, const std
   const std::string& word = rest.front();
   if (!word.starts_with("-")) {
     return runs_a_command
-               ? "put -- before the command: tapelens " + app->get_name() + " ... -- " + report::shell_quote(rest)
+               ? "put -- before the command: tapelens " + app->get_name() + " ... -- " + text::shell_quote(rest)
                : "unexpected argument '" + word + "'";
   }
   std::vector<std::string> options;
@@ -60,81 +59,74 @@ std::string explain(const CLI::ParseError& error, const CLI::App* app, const std
   return "unknown option '" + word + "'" + suggestion(word.substr(0, word.find('=')), options);
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const std::string name = arguments.empty() ? "" : arguments[0];
-  const bool runs_a_command = after_dashes(name) != nullptr;
-  std::vector<std::string> command;
-  bool dashes = false;
-  if (runs_a_command) {
-    const auto found = std::find(arguments.begin(), arguments.end(), "--");
-    dashes = found != arguments.end();
-    if (dashes) command.assign(found + 1, arguments.end());
-    arguments.erase(found, arguments.end());
-  }
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  tapelens record -- python train.py   make run.tapelens\n"
+    "  tapelens report run.tapelens   list the holders of the peak\n"
+    "  tapelens advise run.tapelens   list avoidable memory and its fixes\n"
+    "  tapelens view run.tapelens   show everything in a window\n\n"
+    "tapelens COMMAND --help describes a command.";
 
-  int exit_code = kFine;
-  CLI::App app("Says which bytes a PyTorch training run keeps alive at its peak, and what keeps them.", "tapelens");
-  app.footer(
-      "Examples:\n"
-      "  tapelens record -- python train.py     makes run.tapelens\n"
-      "  tapelens report run.tapelens           says who holds the peak\n"
-      "  tapelens advise run.tapelens           says what of it is avoidable, and how to fix it\n"
-      "  tapelens view run.tapelens             shows all of it in a window\n\n"
-      "tapelens COMMAND --help says more about each.");
-  app.set_version_flag("--version", version_text);
-  app.formatter(std::make_shared<Formatter>());
+void declare_all(CLI::App& app, int& exit_code, const Words& command) {
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("--version", version_text, "Print the version");
+  app.footer(kFooter);
   app.require_subcommand(0, 1);  // after a command, another command's name is an ordinary word, such as a file
-  add_record(app, exit_code, command);
-  add_run(app, exit_code, command);
-  add_verify(app, exit_code, command);
-  add_fit(app, exit_code, command);
-  add_budget(app, exit_code, command);
-  add_report(app, exit_code);
-  add_advise(app, exit_code);
-  add_diff(app, exit_code);
-  add_ranks(app, exit_code);
-  add_export(app, exit_code);
-  add_check(app, exit_code);
-  add_view(app, exit_code);
-  add_checks(app, exit_code);
-  add_gpus(app, exit_code);
-  add_seal(app, exit_code);
-  add_import(app, exit_code);
-  add_build_probe(app, exit_code);
-  add_doctor(app, exit_code, command);
-  add_completion(app, exit_code);
-  add_man(app, exit_code);
-  std::vector<std::string> names;
-  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(sub->get_name());
-    sub->set_version_flag("--version", version_text);
+  for (const Command& each : commands()) {
+    CLI::App* sub = app.add_subcommand(each.name, each.summary);
+    sub->callback([run = each.declare(*sub), &exit_code, &command] { exit_code = run(command); });
+    sub->set_version_flag("--version", version_text, "Print the version");
   }
+}
 
+// Takes the command after `--` from the arguments; none if they have no `--`.
+std::optional<Words> take_command(Words& arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (dashes == arguments.end()) return std::nullopt;
+  Words command(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return command;
+}
+
+std::string unknown_command(const std::string& name) {
+  Words names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  return "unknown command '" + name + "'" + suggestion(name, names);
+}
+
+int run(int argc, char** argv) {
+  Words arguments(argv + 1, argv + argc), command;
+  int exit_code = kFine;
+  CLI::App app("Tapelens shows the memory that is alive at the peak of a PyTorch training run, and its holders.",
+               "tapelens");
+  declare_all(app, exit_code, command);
   if (arguments.empty()) {
-    std::fputs(app.help().c_str(), stderr);
+    std::fputs(help_text(app, terminal_width(STDERR_FILENO)).c_str(), stderr);
     return kUsage;
   }
-  if (name == "help") {
+  if (arguments[0] == "help") {
     arguments.erase(arguments.begin());
-    arguments.push_back("--help");
-  } else if (!name.starts_with("-") && std::find(names.begin(), names.end(), name) == names.end()) {
-    return usage_error("", "unknown command '" + name + "'" + suggestion(name, names));
+    arguments.emplace_back("--help");
   }
-  const CLI::App* sub = std::find(names.begin(), names.end(), name) != names.end() ? app.get_subcommand(name) : nullptr;
+  const Command* first = find_command(arguments[0]);
+  const bool has_rest = first != nullptr && first->rest != nullptr;
+  std::optional<Words> rest = has_rest ? take_command(arguments) : std::nullopt;
+  if (rest) command = std::move(*rest);
+  replace_former_names(app, arguments);
+  const std::string name = arguments[0];
+  const Command* declared = find_command(name);
+  if (!name.starts_with("-") && declared == nullptr) return usage_error("", unknown_command(name));
+  const CLI::App* sub = declared != nullptr ? app.get_subcommand(name) : nullptr;
   try {
     std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 expects
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    const auto parsed = app.get_subcommands();
-    std::fputs((parsed.empty() ? app.help() : parsed.front()->help()).c_str(), stdout);
-    return kFine;
+    return print_output(help_text(sub != nullptr ? *sub : app, terminal_width(STDOUT_FILENO)));
   } catch (const CLI::CallForVersion&) {
-    std::printf("%s\n", version_text().c_str());
-    return kFine;
+    return print_output(version_text() + "\n");
   } catch (const CLI::ParseError& error) {
     return usage_error(sub != nullptr ? name : "",
-                       explain(error, sub != nullptr ? sub : &app, app.remaining(true), runs_a_command && !dashes));
+                       explain(error, sub != nullptr ? sub : &app, app.remaining(true), has_rest && !rest));
   }
   return exit_code;
 }

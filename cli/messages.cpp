@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 #include "cli/commands.h"
 
 namespace tapelens::cli {
@@ -18,7 +18,7 @@ bool shown = false;
 constexpr unsigned kProgressColumns = 68;  // a line that wraps in a narrow terminal could not be erased
 
 std::string loss_text(const trace::SealLoss& loss) {
-  const auto text = [&loss](const char* one, const char* many) { return report::plural(loss.count, one, many); };
+  const auto text = [&loss](const char* one, const char* many) { return text::plural(loss.count, one, many); };
   switch (loss.kind) {
     case trace::Loss::disk_full:
       return text("event found", "events found") + " the disk full";
@@ -60,6 +60,24 @@ std::string loss_text(const trace::SealLoss& loss) {
   return text("loss", "losses") + " of an unknown kind";
 }
 
+bool leaves_events_out(trace::Loss kind) {
+  switch (kind) {
+    case trace::Loss::disk_full:
+    case trace::Loss::size_limit:
+    case trace::Loss::torn_block:
+    case trace::Loss::unwritable:
+    case trace::Loss::no_memory:
+    case trace::Loss::unreachable:
+    case trace::Loss::no_descriptor:
+    case trace::Loss::disk_reserve:
+    case trace::Loss::file_size_limit:
+    case trace::Loss::unknown_record:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::function<void(std::string_view, double)> progress_of_parts() {
@@ -85,7 +103,7 @@ bool has_progress_line() { return isatty(STDERR_FILENO) != 0; }
 
 void show_progress_line(std::string_view text) {
   shown = true;
-  dprintf(STDERR_FILENO, "\r\033[Ktapelens: %s", report::fit(report::printable(text), kProgressColumns).c_str());
+  dprintf(STDERR_FILENO, "\r\033[Ktapelens: %s", text::fit(text::printable(text), kProgressColumns).c_str());
 }
 
 void clear_progress_line() {
@@ -106,7 +124,7 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
   }
   std::string line = "no memory was allocated";
   if (device != nullptr) {
-    line = "peak " + report::bytes_text(device->peak) + " on " + device->device;
+    line = "peak " + text::bytes_text(device->peak) + " on " + device->device;
     if (summary.processes.size() > 1) {
       line += most->rank >= 0 ? " (rank " + std::to_string(most->rank) : " (pid " + std::to_string(most->pid);
       line += ", of " + std::to_string(summary.processes.size()) + " processes)";
@@ -115,11 +133,11 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
   uint64_t out_of_memory = 0;
   for (const trace::ProcessSeal& process : summary.processes) out_of_memory += process.out_of_memory;
   if (out_of_memory > 0) line += ", out of memory";
-  if (out_of_memory > 1) line += " " + report::count_text(out_of_memory) + " times";
+  if (out_of_memory > 1) line += " " + text::count_text(out_of_memory) + " times";
   if (most != nullptr && most->steps_left_out > 0)
-    line += " from step " + report::count_text(most->steps_left_out) + " on";
-  line += ", " + report::count_text(summary.events) + " events, " + report::shell_quote(output) + " (" +
-          report::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
+    line += " from step " + text::count_text(most->steps_left_out) + " on";
+  line += ", " + text::count_text(summary.events) + " events, " + text::shell_quote(output) + " (" +
+          text::bytes_text(trace::Bytes{static_cast<int64_t>(summary.file_bytes)}) + ")";
   std::string lost;
   for (trace::SealLoss loss : summary.losses) {
     if (loss.kind == trace::Loss::truncated_spool) loss.count -= std::min<uint64_t>(loss.count, living);
@@ -136,22 +154,8 @@ bool lost_data(const trace::SealSummary& summary) {
   return false;
 }
 
-bool leaves_events_out(trace::Loss kind) {
-  switch (kind) {
-    case trace::Loss::disk_full:
-    case trace::Loss::size_limit:
-    case trace::Loss::torn_block:
-    case trace::Loss::unwritable:
-    case trace::Loss::no_memory:
-    case trace::Loss::unreachable:
-    case trace::Loss::no_descriptor:
-    case trace::Loss::disk_reserve:
-    case trace::Loss::file_size_limit:
-    case trace::Loss::unknown_record:
-      return true;
-    default:
-      return false;
-  }
+bool lacks_events(const trace::SealSummary& summary) {
+  return std::ranges::any_of(summary.losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
 }
 
 std::string end_of_file(const std::string& path) {
@@ -165,7 +169,7 @@ std::string end_of_file(const std::string& path) {
   return text;
 }
 
-void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", report::printable(line).c_str()); }
+void say(const std::string& line) { dprintf(STDERR_FILENO, "tapelens: %s\n", text::printable(line).c_str()); }
 
 int say_end(const ChildEnd& end) {
   if (!end.error.empty()) say(end.error);

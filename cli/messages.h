@@ -27,8 +27,8 @@ std::string describe(const trace::SealSummary& summary, const std::string& outpu
 // Whether the recording lacks data that it should have. Forked children, which are never recorded, do not count.
 bool lost_data(const trace::SealSummary& summary);
 
-// Whether a loss of this kind affects events that were to be recorded.
-bool leaves_events_out(trace::Loss kind);
+// Whether the recording lacks events that were to be recorded, so that it gives no valid figures.
+bool lacks_events(const trace::SealSummary& summary);
 
 // The end of a command's output file, to show why it failed; empty if it wrote nothing.
 std::string end_of_file(const std::string& path);

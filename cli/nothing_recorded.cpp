@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
 
 namespace tapelens::cli {
@@ -44,7 +44,7 @@ std::string ended(int exit_code) {
 }  // namespace
 
 std::string why_nothing_was_recorded(const std::vector<std::string>& command, const ChildEnd& end) {
-  const std::string program = report::shell_quote(command[0]);
+  const std::string program = text::shell_quote(command[0]);
   if (clears_environment(command)) {
     return program + " starts its command without LD_PRELOAD: put `tapelens record --` behind it, before the program";
   }

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/text.h"
@@ -21,20 +21,7 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr unsigned kDefaultWidth = 100, kLeastWidth = 60, kMostWidth = 160;
-
-// The width of the terminal; without a terminal, COLUMNS.
-unsigned terminal_width(bool to_terminal) {
-  winsize size{};
-  unsigned width = kDefaultWidth;
-  if (to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    width = size.ws_col;
-  } else if (const char* columns = getenv("COLUMNS")) {
-    const long said = strtol(columns, nullptr, 10);
-    if (said > 0 && said < 10000) width = static_cast<unsigned>(said);
-  }
-  return std::min(std::max(width, kLeastWidth), kMostWidth);
-}
+constexpr unsigned kDefaultWidth = 100, kLeastWidth = 60, kMostWidth = 160;  // least: for tables
 
 // https://no-color.org
 bool wants_color(const std::string& color, bool to_terminal) {
@@ -56,10 +43,22 @@ void remove_and_end(int signal) {
 
 }  // namespace
 
-report::Style style_of(const OutputPlace& place, const std::string& color) {
+unsigned terminal_width(int descriptor) {
+  winsize size{};
+  unsigned width = kDefaultWidth;
+  if (isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    width = size.ws_col;
+  } else if (const char* columns = getenv("COLUMNS")) {
+    const long said = strtol(columns, nullptr, 10);
+    if (said > 0 && said < 10000) width = static_cast<unsigned>(said);
+  }
+  return std::min(width, kMostWidth);
+}
+
+text::Style style_of(const OutputPlace& place, const std::string& color) {
   const bool to_terminal = place.is_standard() && isatty(STDOUT_FILENO) != 0;
-  report::Style style;
-  style.width = terminal_width(to_terminal);
+  text::Style style;
+  style.width = std::max(terminal_width(place.is_standard() ? STDOUT_FILENO : -1), kLeastWidth);
   style.color = wants_color(color, to_terminal);
   return style;
 }
@@ -136,7 +135,7 @@ int check_recording_output(const trace::OutputOptions& output) {
 std::string next_of(const OutputPlace& place) {
   struct stat made {};
   const bool is_file = !place.is_standard() && stat(place.path.c_str(), &made) == 0 && S_ISREG(made.st_mode);
-  return is_file ? ". Next: tapelens report " + report::shell_quote(place.path) : "";
+  return is_file ? ". Next: tapelens report " + text::shell_quote(place.path) : "";
 }
 
 int print_output(std::string_view text) { return write_output(text, {}); }
@@ -151,66 +150,6 @@ void watch_unfinished(const std::string& path) {
   unfinished[0] = '\0';
   std::memcpy(unfinished.data() + 1, path.c_str() + (path.empty() ? 0 : 1), path.empty() ? 1 : path.size());
   if (!path.empty()) unfinished[0] = path[0];
-}
-
-void add_mode_option(CLI::App& sub, std::string& mode) {
-  sub.add_option("--mode", mode, "Permissions of the recording, octal; by default it is its owner's alone")
-      ->type_name("MODE")
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        return parse_mode(text) ? std::string()
-                                : "'" + text + "' is not a mode that lets the owner read and write, like 0640";
-      });
-}
-
-std::function<std::string(const std::string&)> one_of(std::vector<std::string> words) {
-  return [words = std::move(words)](const std::string& text) {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
-    const auto meant = nearest(text, words);
-    std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-    return "'" + text + "' is not one of " + all + (meant ? "; did you mean '" + *meant + "'?" : "");
-  };
-}
-
-void add_output_option(CLI::App& sub, OutputPlace& place) {
-  sub.add_option("-o,--output", place.path, "Write to a file instead of standard output, which is -")
-      ->type_name("FILE");
-  add_force_option(sub, place.is_forced);
-}
-
-CLI::Option* add_recording_output_option(CLI::App& sub, OutputPlace& place) {
-  add_force_option(sub, place.is_forced);
-  return sub.add_option("-o,--output", place.path, "The recording to write; - is standard output")->type_name("FILE");
-}
-
-void add_force_option(CLI::App& sub, bool& is_forced) {
-  sub.add_flag("--force", is_forced,
-               "Replace a file that Tapelens did not write, or that is write-protected; never an input");
-}
-
-void add_top_option(CLI::App& sub, int64_t& top, const std::string& top_help) {
-  sub.add_option("--top", top, top_help)->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
-}
-
-void add_color_option(CLI::App& sub, std::string& color) {
-  sub.add_option("--color", color, "Color in text; auto: on a terminal, unless NO_COLOR is set")
-      ->check(one_of({"auto", "always", "never"}))
-      ->type_name("{auto,always,never}")
-      ->capture_default_str();
-}
-
-void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
-                       report::Render report::Format::*has) {
-  add_format_option(sub, format, help, report::format_names(has));
-}
-
-void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
-                       const std::vector<std::string>& names) {
-  sub.add_option("--format", format, help)
-      ->check(one_of(names))
-      ->type_name("{" + joined(names, ",") + "}")
-      ->capture_default_str();
 }
 
 }  // namespace tapelens::cli

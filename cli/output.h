@@ -1,14 +1,13 @@
-// The destination and the style of a command's result, and the values of its options.
+// The destination and the style of a command's result.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/report/formats.h"
+#include "analyzer/report/report.h"
+#include "analyzer/text/layout.h"
 #include "trace/output.h"
 
 namespace tapelens::cli {
@@ -20,8 +19,10 @@ struct OutputPlace {
   bool is_standard() const { return path.empty() || path == "-"; }
 };
 
+// The width of the terminal at a descriptor; without a terminal COLUMNS, or 100.
+unsigned terminal_width(int descriptor);
 // The style of text for `place`. `color`: auto, always or never.
-report::Style style_of(const OutputPlace& place, const std::string& color);
+text::Style style_of(const OutputPlace& place, const std::string& color);
 
 // Options for a rendering of the recordings `made_of`. It gets their mode; `inputs` are further files that the command
 // reads.
@@ -49,26 +50,5 @@ int print_output(std::string_view text);
 
 // Removes an incomplete file when a signal ends this process: trace::OutputOptions::unfinished.
 void watch_unfinished(const std::string& path);
-
-// --mode: the permissions of the recording.
-void add_mode_option(CLI::App& sub, std::string& mode);
-
-// -o and --force, --top and --color, which mean the same in every command. `top_help`: the listed items.
-void add_output_option(CLI::App& sub, OutputPlace& place);
-// The same for a recording.
-CLI::Option* add_recording_output_option(CLI::App& sub, OutputPlace& place);
-void add_force_option(CLI::App& sub, bool& is_forced);
-void add_top_option(CLI::App& sub, int64_t& top, const std::string& top_help);
-void add_color_option(CLI::App& sub, std::string& color);
-
-// A check of an option's value that lists the valid words and suggests the nearest one.
-std::function<std::string(const std::string&)> one_of(std::vector<std::string> words);
-
-// --format: one of `names`.
-void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
-                       const std::vector<std::string>& names);
-// The formats that have a report, or findings.
-void add_format_option(CLI::App& sub, std::string& format, const std::string& help,
-                       report::Render report::Format::*has);
 
 }  // namespace tapelens::cli

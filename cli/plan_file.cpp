@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analyzer/report/bounded_json.h"
+#include "analyzer/text/json.h"
 #include "cli/text.h"
 #include "trace/regular_file.h"
 
@@ -76,7 +76,7 @@ trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, co
   if (!text) return failed("cannot be read: " + text.error().message);
   Json plan;
   try {
-    plan = report::parse_bounded<Json>(*text);
+    plan = text::parse_bounded<Json>(*text);
   } catch (const Json::parse_error&) {
     return failed("it is no JSON: write a plan with tapelens advise --write-plan");
   } catch (const Json::exception&) {

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/text.h"
@@ -41,7 +42,7 @@ int ranks_command(const RanksCommand& command) {
   clear_progress_line();
   const auto job = ranks::merge(std::move(sources), {.device = command.device}, TAPELENS_VERSION);
   if (!job) return fail(job.error());
-  report::Style style = style_of(command.output, command.color);
+  text::Style style = style_of(command.output, command.color);
   style.rows = static_cast<size_t>(command.top);
   const auto format = std::ranges::find(ranks::kFormats, command.format, &ranks::Format::name);
   if (const int code = write_output(format->render(*job, style), output)) return code;
@@ -53,35 +54,39 @@ int ranks_command(const RanksCommand& command) {
 
 }  // namespace
 
-void add_ranks(CLI::App& app, int& exit_code) {
-  CLI::App* sub =
-      app.add_subcommand("ranks", "Lay the recordings of a run's ranks side by side: which stand out, and why");
-  sub->footer(
+Run declare_ranks(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens ranks runs/                            all *.tapelens in a folder and below\n"
-      "  tapelens ranks node0.tapelens node1.tapelens    of two hosts, each with several ranks\n"
-      "  tapelens ranks runs/ --top 50                   longer lists\n"
+      "  tapelens ranks runs/   all *.tapelens in a folder and below\n"
+      "  tapelens ranks node0.tapelens node1.tapelens   two hosts, each with several ranks\n"
+      "  tapelens ranks runs/ --top 50   longer lists\n"
       "  tapelens ranks runs/ --format json | jq '.outliers'\n"
-      "  torchrun --nproc-per-node 8 --no-python tapelens record -o runs/%h-%r.tapelens -- python train.py\n\n"
-      "Exit codes: 0 fine, 2 wrong usage, 3 no file can be read, 4 with --strict: a rank is missing, lost data, or "
-      "its\n"
-      "file cannot be read. More: docs/ranks.md");
+      "\n"
+      "To record each rank into its own file:\n"
+      "  torchrun --nproc-per-node 8 --no-python \\\n"
+      "    tapelens record -o runs/%h-%r.tapelens -- python train.py\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   success\n"
+      "  2   wrong usage\n"
+      "  3   no file can be read\n"
+      "  4   with --strict: a rank is missing, lost data, or its file cannot be read");
   const auto options = std::make_shared<RanksCommand>();
-  sub->add_option("FILES", options->files, "Recordings, or folders of them")->required()->type_name("");
-  sub->add_option("--device", options->device,
-                  "The type of device that is compared, like cuda or cpu; the one with the largest peaks if not given")
+  sub.add_option("FILES", options->files, "Recordings, or folders of them")->required()->type_name("");
+  sub.add_option("--device", options->device,
+                 "The type of device that is compared, like cuda or cpu; a GPU before the CPU if not given")
       ->type_name("TYPE");
-  sub->add_flag(
+  sub.add_flag(
       "--findings", options->findings,
       "Run the checks on recordings whose summary does not say what they find: as long as tapelens advise takes");
   std::vector<std::string> names;
   for (const ranks::Format& format : ranks::kFormats) names.emplace_back(format.name);
-  add_format_option(*sub, options->format, "For a person, a pull request or a program", names);
-  add_output_option(*sub, options->output);
-  add_top_option(*sub, options->top, "How many to list of each in text and Markdown");
-  add_color_option(*sub, options->color);
-  sub->add_flag("--strict", options->strict, "Exit code 4 if a rank is missing, lost data or cannot be read");
-  sub->callback([options, &exit_code] { exit_code = ranks_command(*options); });
+  add_format_option(sub, options->format, "For a person, a pull request or a program", names);
+  add_output_option(sub, options->output);
+  add_top_option(sub, options->top, "How many to list of each in text and Markdown");
+  add_color_option(sub, options->color);
+  sub.add_flag("--strict", options->strict, "Exit code 4 if a rank is missing, lost data or cannot be read");
+  return [options](const Words&) { return ranks_command(*options); };
 }
 
 }  // namespace tapelens::cli

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/command_inputs.h"
@@ -18,9 +18,9 @@
 #include "cli/explanation.h"
 #include "cli/messages.h"
 #include "cli/nothing_recorded.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/preload.h"
-#include "cli/recording_environment.h"
 #include "cli/ring_keeper.h"
 #include "cli/sealing.h"
 #include "cli/simulating.h"
@@ -28,6 +28,7 @@
 #include "cli/tally.h"
 #include "cli/text.h"
 #include "cli/torch_fit.h"
+#include "trace/recording_options.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -97,7 +98,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   sealing.directory = folder;
   // The recording does not contain the environment.
   sealing.command =
-      options.redact ? report::shell_quote(command[0]) + " [arguments left out]" : report::shell_quote(command);
+      options.redact ? text::shell_quote(command[0]) + " [arguments left out]" : text::shell_quote(command);
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
@@ -112,7 +113,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   const bool is_refused = !sealed && sealed.error().kind == trace::ErrorKind::usage;
   const std::string by_hand =
       (options.mode == "0600" ? "tapelens seal " : "tapelens seal --mode " + options.mode + " ") +
-      report::shell_quote(folder) + " -o " + (is_refused ? "FILE" : report::shell_quote(options.output.path));
+      text::shell_quote(folder) + " -o " + (is_refused ? "FILE" : text::shell_quote(options.output.path));
   if (!sealed) {
     say("the recording could not be sealed: " + sealed.error().message + "; its spools are kept: " + by_hand);
     return;
@@ -123,7 +124,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   if (options.quiet) return;
   if (sealed->processes.empty()) {
     const bool old_file = trace::is_of_kind(options.output.path, trace::recording_kind());
-    const std::string file = report::shell_quote(options.output.path);
+    const std::string file = text::shell_quote(options.output.path);
     if (explanation && explanation->was_said) {
       if (old_file) say(file + " is an earlier recording: nothing was recorded now");
       return;
@@ -168,8 +169,8 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   }
   output.spare_folder = folder.path;
   if (folder.state == SpoolFolder::State::holds_spools) {
-    say(report::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
-        report::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
+    say(text::shell_quote(folder.path) + " holds a recording that was never sealed. Keep it: tapelens seal " +
+        text::shell_quote(folder.path) + " -o FILE --remove. Discard it: tapelens record --force");
     return kUsage;
   }
   const Rewriting rewriting(applying);
@@ -186,20 +187,22 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
   std::ranges::copy(simulation.environment(), std::back_inserter(environment));
-  std::ranges::move(environment_of(RecordingSettings{.spool = folder.path,
-                                                     .epoch_ns = std::to_string(begin),
-                                                     .steps = options.steps,
-                                                     .last = options.last,
-                                                     .max_bytes = options.max_size,
-                                                     .stacks = options.stacks,
-                                                     .marked = options.marked,
-                                                     .cupti = options.cupti,
-                                                     .referrers = options.referrers,
-                                                     .quiet = options.quiet}),
-                    std::back_inserter(environment));
-  const trace::KeepSteps keep{options.last.empty() ? 0 : std::stoull(options.last),
-                              options.when.empty() ? 0 : *parse_peak(options.when)};
-  RingKeeper ring(folder.path, keep, std::stoull(options.max_size));
+  const trace::RecordingOptions recording{
+      .spool = folder.path,
+      .epoch_ns = begin,
+      .steps = trace::step_window_of(options.steps),
+      .marked = options.marked,
+      .last = options.last.empty() ? 0 : std::stoull(options.last),
+      .max_bytes = std::stoull(options.max_size),
+      .stacks = {.python = options.stacks.find("python") != std::string::npos,
+                 .cpp = options.stacks.find("cpp") != std::string::npos},
+      .cupti = options.cupti,
+      .referrers = options.referrers,
+      .quiet = options.quiet,
+  };
+  std::ranges::move(trace::environment_of(recording), std::back_inserter(environment));
+  const trace::KeepSteps keep{recording.last, options.when.empty() ? 0 : *parse_peak(options.when)};
+  RingKeeper ring(folder.path, keep, recording.max_bytes);
   const Streams streams{-1, is_to_output(options) ? STDERR_FILENO : -1, -1};
   const ChildEnd end = run_command(command, environment, streams);
   signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
@@ -218,52 +221,50 @@ int record(const RecordOptions& options, const rewrites::Settings& applying,
 
 }  // namespace
 
-void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand("record", "Record a training program into one file");
-  sub->footer(
+Run declare_record(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"
-      "  tapelens record -o two.tapelens --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
-      "  torchrun --nproc-per-node 8 --no-python tapelens record -o runs/%h-%r.tapelens -- python ddp.py\n"
+      "  tapelens record --steps 2:4 -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens record -o runs/%h-%r.tapelens -- python ddp.py   one file for each rank\n"
       "  tapelens record --last 3 -- python train.py\n"
       "  tapelens record --when 'peak>60GiB' -- python train.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
-      "  tapelens record --simulate-gpu H100 -- python train.py\n"
-      "  tapelens record --cupti -- python train.py\n"
-      "  tapelens record --referrers -- python train.py\n"
-      "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n\n"
-      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
-      "If a file cannot be written, or the program cannot be recorded, one line says why, and the command still runs.\n"
-      "A FILE that exists and is not a recording, or that the command names, is wrong usage: exit code 2, and the\n"
-      "command does not run. More: docs/record.md");
+      "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n"
+      "  tapelens record --gpu H100 -- python train.py\n"
+      "  tapelens record --cupti --referrers -- python train.py\n"
+      "\n"
+      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run. If a "
+      "file cannot be written or the program cannot be recorded, one line gives the reason, and the command still "
+      "runs. Exit code 2 is wrong usage, and the command does not run: for example, FILE exists and is not a "
+      "recording, or the command names it.");
   const auto options = std::make_shared<RecordOptions>();
-  sub->add_option("-o,--output", options->output.path,
-                  "The recording; an older one is replaced when the new one is complete. %h is the host's name, %r the "
-                  "rank, %p the process; with one of them its folder is made. With - it goes to standard output, and "
-                  "the program's standard output goes to standard error")
+  sub.add_option("-o,--output", options->output.path,
+                 "The recording; it replaces an older one when it is complete. %h is the host's name, %r the rank, %p "
+                 "the process; with one of them, record makes the folder. With -, the recording goes to standard "
+                 "output, and the program's standard output to standard error")
       ->type_name("FILE")
       ->capture_default_str();
-  sub->add_option("--ranks",
-                  "Keep the events of these ranks alone, and of all others a summary: tapelens ranks reads both")
+  sub.add_option("--ranks",
+                 "Keep the events of these ranks only, and a summary of all others: tapelens ranks reads both")
       ->type_name("LIST")
       ->each([options](const std::string& text) {
         options->ranks = parse_ranks(text);
         if (!options->ranks) throw CLI::ValidationError("'" + text + "' is not a list of ranks, like 0,7 or 0-7");
       });
-  sub->add_option("--steps", options->steps, "Record these training steps only: from A up to, not including, B")
+  sub.add_option("--steps", options->steps, "Record only these training steps: from A up to, not including, B")
       ->type_name("A:B")
       ->transform([](const std::string& text) {
         const auto steps = parse_steps(text);
         if (!steps) throw CLI::ValidationError("'" + text + "' is not A:B, like 2:4");
         return *steps;
       });
-  sub->add_flag("--marked", options->marked,
-                "Record what is between tapelens.start() and tapelens.stop() in the program: docs/python.md")
+  sub.add_flag("--marked", options->marked, "Record only between tapelens.start() and tapelens.stop() in the program")
       ->excludes("--steps");
-  sub->add_option("--last", options->last,
-                  "Keep only the last K training steps, and the names of older allocations that are alive: for a run "
-                  "that fails late")
+  sub.add_option("--last", options->last,
+                 "Keep only the last K training steps, and the names of older allocations that are alive: for a run "
+                 "that fails late")
       ->type_name("K")
       ->check([](const std::string& text) -> std::string {
         uint32_t steps = 0;
@@ -272,40 +273,38 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
         return is_number ? "" : "'" + text + "' is not a number of steps, like 3";
       })
       ->excludes("--steps");
-  sub->add_option(
-         "--when", options->when,
-         "Keep the steps around the first time that a device has more: as many before and after as --last, or 3")
+  sub.add_option("--when", options->when,
+                 "Keep the steps around the first peak above SIZE: --last steps before and after it, or 3")
       ->type_name("'peak>SIZE'")
       ->check([](const std::string& text) -> std::string {
         return parse_peak(text) ? "" : "'" + text + "' is not a condition, like 'peak>60GiB'";
       })
       ->excludes("--steps");
-  sub->add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
+  sub.add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
       ->type_name("SIZE")
       ->capture_default_str();
-  sub->add_option("--stacks", options->stacks, "Stacks to keep, a list")
+  sub.add_option("--stacks", options->stacks, "Stacks to keep, a list")
       ->type_name("{python,cpp,none}")
       ->check(known_stacks)
       ->capture_default_str();
-  sub->add_option("--spool", options->spool_folder,
-                  "The processes write to FILE.spool/ in this folder while they run; by default beside FILE")
+  sub.add_option("--spool", options->spool_folder,
+                 "The folder of FILE.spool/, to which the processes write during the run; beside FILE if not given")
       ->type_name("DIR");
-  add_mode_option(*sub, options->mode);
-  sub->add_flag("--cupti", options->cupti,
-                "Also memory outside of PyTorch's allocator, by library (NCCL, cuBLAS, ...): docs/cuda.md");
-  sub->add_flag("--referrers", options->referrers,
-                "Also which variable has each tensor that nothing of PyTorch's holds, looked up once a step in at most "
-                "100 ms: docs/record.md");
-  sub->add_flag("--redact", options->redact, "Keep the arguments of the command out of the recording");
-  sub->add_flag("--quiet", options->quiet, "No closing line");
-  sub->add_flag("--keep-spool", options->keep_spool, "Keep what the processes wrote, FILE.spool/, after sealing");
-  sub->add_flag(
-      "--force", options->output.is_forced,
-      "Discard the spools of an earlier recording that was never sealed, and replace FILE even if it is not a "
-      "recording; never a file that the command names");
-  add_applying_options(*sub, options->applying);
-  add_simulating_options(*sub, options->simulating);
-  sub->callback([sub, options, &exit_code, &command] {
+  add_mode_option(sub, options->mode);
+  sub.add_flag("--cupti", options->cupti,
+               "Also record GPU memory outside of PyTorch's allocator, by library (NCCL, cuBLAS, ...)");
+  sub.add_flag("--referrers", options->referrers,
+               "Name the Python variable that holds each remaining tensor: at steps, near the peak and after an out of "
+               "memory. A search takes at most 100 ms, after an out of memory 1 s");
+  sub.add_flag("--redact", options->redact, "Leave the arguments of the command out of the recording");
+  sub.add_flag("--quiet", options->quiet, "Print no closing line");
+  sub.add_flag("--keep-spool", options->keep_spool, "Keep the spools of the processes, FILE.spool/, after sealing");
+  sub.add_flag("--force", options->output.is_forced,
+               "Discard the spools of an earlier recording that was never sealed, and replace FILE even if it is not a "
+               "recording; never a file that the command names");
+  add_applying_options(sub, options->applying);
+  add_simulating_options(sub, options->simulating);
+  return [&sub, options](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to record: tapelens record -- python train.py", kUsage);
     }
@@ -317,7 +316,7 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
     if (!ready.last.empty() && *bytes < kLeastRing)
       throw CLI::ValidationError("--max-size", "with --last and --when it is at least 64MiB");
     ready.max_size = std::to_string(*bytes);
-    ready.is_mode_given = sub->count("--mode") > 0;
+    ready.is_mode_given = sub.count("--mode") > 0;
     if (has_pattern(ready.output.path)) {
       const auto output = expand_output(ready.output.path);
       if (!output) throw CLI::ValidationError(output.error().message);
@@ -325,9 +324,8 @@ void add_record(CLI::App& app, int& exit_code, const std::vector<std::string>& c
       std::error_code ignored;  // a failure is reported when the output is written
       fs::create_directories(fs::path(ready.output.path).parent_path(), ignored);
     }
-    exit_code =
-        record(ready, read_applying(*sub, options->applying), read_simulating(*sub, options->simulating), command);
-  });
+    return record(ready, read_applying(sub, options->applying), read_simulating(sub, options->simulating), command);
+  };
 }
 
 }  // namespace tapelens::cli

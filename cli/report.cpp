@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <memory>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/text.h"
-#include "trace/recording.h"
 
 namespace tapelens::cli {
 namespace {
@@ -26,21 +26,26 @@ struct ReportCommand {
   bool top_given = false, process_given = false, strict = false;
 };
 
+struct NamedPeak {
+  std::string device;
+  trace::Bytes bytes;
+};
+
 // The largest peak at any time, among the processes and devices that --process and --device select.
-trace::Bytes largest_peak(const report::Report& report) {
-  trace::Bytes largest{};
+NamedPeak largest_peak(const report::Report& report) {
+  NamedPeak largest;
   for (const report::ProcessFacts& process : report.processes) {
     if (report.options.process && *report.options.process != process.pid) continue;
     for (const report::Device& device : process.devices) {
       if (report.options.device && *report.options.device != device.device) continue;
-      largest = std::max(largest, device.peak);
+      if (device.peak > largest.bytes) largest = {device.device, device.peak};
     }
   }
   return largest;
 }
 
 int render(const ReportCommand& command, const trace::OutputOptions& output, report::Report& report) {
-  report.recording.file = report::shell_quote(command.file);
+  report.recording.file = text::shell_quote(command.file);
   report::Rendering how{.style = style_of(command.output, command.color), .version = TAPELENS_VERSION};
   how.style.rows = report.options.top.value_or(SIZE_MAX);
   return write_output(report::format_of(command.format)->report(report, how), output);
@@ -50,13 +55,13 @@ int report_command(const ReportCommand& command, const report::Options& options,
   const trace::OutputOptions output = rendering(command.output, result_kind("report", command.format), {command.file});
   if (const int code = check_outputs({output})) return code;
   stay_within_memory();
-  const auto recording = trace::Recording::open(command.file);
-  if (!recording) return fail(recording.error());
+  const auto run = run::Run::open(command.file);
+  if (!run) return fail(run.error());
   advise::Checks checks = all_checks();
   advise::Wanted wanted;
   wanted.sources = check::source_trees(command.file);
   const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
-  auto built = report::build(*recording, options, &advising);
+  auto built = report::build(*run, options, &advising);
   clear_progress_line();
   if (!built) return fail({command.file + ": " + built.error().message, built.error().kind});
   say_refused(*built->advice);
@@ -65,14 +70,15 @@ int report_command(const ReportCommand& command, const report::Options& options,
     say(command.file + ": data was lost: see what the report says is not complete");
     return kDataLost;
   }
-  if (!command.fail_above.empty() && largest_peak(*built) > limit) {
-    say(command.file + ": the peak, " + report::bytes_text(largest_peak(*built)) + ", is above " +
-        report::bytes_text(limit));
+  const NamedPeak largest = largest_peak(*built);
+  if (!command.fail_above.empty() && largest.bytes > limit) {
+    say(command.file + ": the peak on " + text::printable(largest.device) + ", " + text::bytes_text(largest.bytes) +
+        ", is above " + text::bytes_text(limit));
     return kNo;
   }
   const bool is_measured = built->recording.complete && report::hidden_text(built->processes).empty();
   if (!command.fail_above.empty() && !is_measured) {
-    say(command.file + ": the recorded part is not above " + report::bytes_text(limit) +
+    say(command.file + ": the recorded part is not above " + text::bytes_text(limit) +
         ", but not all was recorded: see what the report says is missing");
     return kDataLost;
   }
@@ -81,26 +87,30 @@ int report_command(const ReportCommand& command, const report::Options& options,
 
 }  // namespace
 
-void add_report(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("report", "Report the memory at the peak, and its holders");
-  sub->footer(
+Run declare_report(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens report run.tapelens                        the peak: its holders and their source lines\n"
-      "  tapelens report run.tapelens --by source            the lines that made those bytes\n"
-      "  tapelens report run.tapelens --by module --depth 2  what each module holds, at the peak of each phase\n"
+      "  tapelens report run.tapelens   the peak: its holders and their source lines\n"
+      "  tapelens report run.tapelens --by source   the lines that made those bytes\n"
+      "  tapelens report run.tapelens --by module --depth 2   each module at the peak of each phase\n"
       "  tapelens report run.tapelens --at step:2 --top 20   the peak of one training step\n"
-      "  tapelens report run.tapelens --at 1.5s              what was alive at a moment\n"
-      "  tapelens report run.tapelens --device cuda:0 --at oom    what was alive when the GPU was full\n"
+      "  tapelens report run.tapelens --at 1.5s   the memory at a moment\n"
+      "  tapelens report run.tapelens --device cuda:0 --at oom   the memory when the GPU was full\n"
       "  tapelens report run.tapelens --format json | jq '.peak.groups[0]'\n"
-      "  tapelens report run.tapelens --format html -o run.html    one page: curve, peak, findings\n"
-      "  tapelens report run.tapelens --format markdown --fail-above 8GiB    in CI\n\n"
-      "Exit codes: 0 fine, 1 the peak is above --fail-above, 2 wrong usage, 3 the file cannot be read,\n"
-      "4 data was lost, and --strict was given or the rest is not above --fail-above. More: docs/report.md");
+      "  tapelens report run.tapelens --format html -o run.html   one page: curve, peak, findings\n"
+      "  tapelens report run.tapelens --format markdown --fail-above 8GiB   in CI\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   success\n"
+      "  1   the peak is above --fail-above\n"
+      "  2   wrong usage\n"
+      "  3   the file cannot be read\n"
+      "  4   data was lost, and --strict was given or the rest is not above --fail-above");
   const auto options = std::make_shared<ReportCommand>();
-  sub->add_option("FILE", options->file, "The recording")->required()->type_name("");
-  add_format_option(*sub, options->format, "For a person, a program, a pull request or a browser",
+  sub.add_option("FILE", options->file, "The recording")->required()->type_name("");
+  add_format_option(sub, options->format, "For a person, a program, a pull request or a browser",
                     &report::Format::report);
-  sub->add_option(
+  sub.add_option(
          "--at", options->at,
          "The moment to look at: peak, step:N (the peak of a step), oom (the last request that found no memory, "
          "oom:0 the first), 1.5s, 250ms, 1234ns")
@@ -110,36 +120,32 @@ void add_report(CLI::App& app, int& exit_code) {
                                       : "'" + text + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s";
       })
       ->capture_default_str();
-  sub->add_option("--by", options->by, "Group the bytes by this")
-      ->check(one_of({"field", "node", "module", "source", "operator", "category", "step", "stack"}))
-      ->type_name("{field,node,module,source,operator,category,step}")
+  with_choices(sub.add_option("--by", options->by, "Group the bytes by this"),
+               {std::begin(peak::kByNames), std::end(peak::kByNames)})
       ->capture_default_str();
   CLI::Option* depth =
-      sub->add_option("--depth", options->depth,
-                      "With --by module: sum modules that are more than N levels below the outermost ones in those "
-                      "around them")
+      sub.add_option("--depth", options->depth,
+                     "With --by module: sum modules that are more than N levels below the outermost ones in those "
+                     "around them")
           ->type_name("N")
-          ->check(CLI::Range(int64_t{0}, int64_t{1000}));
+          ->check(whole_number(0, 1000));
   CLI::Option* top =
-      sub->add_option(
-             "--top", options->top,
-             "How many groups and allocations to list: 10, in HTML 4000, and all of them in JSON, if not given")
+      sub.add_option("--top", options->top,
+                     "How many groups and allocations to list: 10, in HTML 4000, and all of them in JSON, if not given")
           ->type_name("N")
-          ->check(CLI::NonNegativeNumber);
+          ->check(whole_number(0));
   CLI::Option* process =
-      sub->add_option("--process", options->process, "A process by its pid; the one with the largest peak if not given")
-          ->type_name("PID")
-          ->check(CLI::Range(int64_t{1}, int64_t{UINT32_MAX}));
-  sub->add_option("--device", options->device,
-                  "A device, like cpu or cuda:0; the one with the largest peak if not given")
+      add_process_option(sub, options->process, "A process by its pid; that of the device if not given");
+  sub.add_option("--device", options->device,
+                 "A device, like cpu or cuda:0; a GPU before the CPU, then the largest peak, if not given")
       ->type_name("NAME");
-  add_output_option(*sub, options->output);
-  add_color_option(*sub, options->color);
-  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
-  sub->add_option("--fail-above", options->fail_above,
-                  "Exit code 1 if the peak is greater; budgets by module and a baseline: tapelens check")
+  add_output_option(sub, options->output);
+  add_color_option(sub, options->color);
+  sub.add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  sub.add_option("--fail-above", options->fail_above,
+                 "Exit code 1 if the peak of a device is greater; budgets by module and a baseline: tapelens check")
       ->type_name("SIZE");
-  sub->callback([options, depth, top, process, &exit_code] {
+  return [options, depth, top, process](const Words&) {
     options->top_given = top->count() > 0;
     options->process_given = process->count() > 0;
     report::Options wanted;
@@ -161,8 +167,8 @@ void add_report(CLI::App& app, int& exit_code) {
       if (!bytes) throw CLI::ValidationError("--fail-above", "'" + options->fail_above + "' is not a size, like 8GiB");
       limit.value = static_cast<int64_t>(*bytes);
     }
-    exit_code = report_command(*options, wanted, limit);
-  });
+    return report_command(*options, wanted, limit);
+  };
 }
 
 }  // namespace tapelens::cli

@@ -34,7 +34,7 @@ RingKeeper::~RingKeeper() { stop(); }
 void RingKeeper::stop() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     is_over_ = true;
   }
   over_.notify_one();
@@ -42,11 +42,15 @@ void RingKeeper::stop() {
 }
 
 void RingKeeper::watch() {
-  std::unique_lock guard(lock_);
-  while (!over_.wait_for(guard, kEvery, [this] { return is_over_; })) {
-    guard.unlock();
+  const base::MutexLock guard(lock_);
+  const auto is_over = [this] {
+    lock_.assert_held();
+    return is_over_;
+  };
+  while (!over_.wait_for(lock_, kEvery, is_over)) {
+    lock_.unlock();
     look(false);
-    guard.lock();
+    lock_.lock();
   }
 }
 

@@ -6,10 +6,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "trace/ring.h"
 
 namespace tapelens::cli {
@@ -46,9 +46,9 @@ class RingKeeper {
   const uint64_t max_bytes_;
   std::map<std::string, Spool> spools_;
   bool is_reached_ = false;
-  std::mutex lock_;  // guards is_over_
-  std::condition_variable over_;
-  bool is_over_ = false;
+  base::Mutex lock_;
+  std::condition_variable_any over_;
+  bool is_over_ TAPELENS_GUARDED_BY(lock_) = false;
   std::thread thread_;  // lets the main thread forward signals; blocks all signals itself
 };
 

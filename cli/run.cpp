@@ -9,9 +9,12 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/options.h"
+#include "cli/planning.h"
 #include "cli/preload.h"
 #include "cli/simulating.h"
 #include "cli/tally.h"
+#include "cli/text.h"
 #include "trace/variables.h"
 
 namespace tapelens::cli {
@@ -20,8 +23,15 @@ namespace {
 struct RunOptions {
   ApplyingOptions applying;
   SimulatingOptions simulating;
+  std::string fit;
   bool quiet = false;
 };
+
+uint64_t read_size(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB");
+  return *bytes;
+}
 
 int run(const RunOptions& options, const rewrites::Settings& applying, const std::optional<simulated::Settings>& gpu,
         const std::vector<std::string>& command) {
@@ -65,32 +75,47 @@ int run(const RunOptions& options, const rewrites::Settings& applying, const std
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub =
-      app.add_subcommand("run", "Run a training program with rewrites, or on a simulated GPU, without recording it");
-  sub->footer(
+Run declare_run(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens run --apply lossless -- python train.py\n"
-      "  tapelens run --plan plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
+      "  tapelens run --apply plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
       "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n"
-      "  tapelens run --simulate-gpu H100 -- python train.py\n\n"
-      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run.\n"
-      "Results that tapelens verify proves equal with these options are equal here too. More: docs/record.md");
+      "  tapelens run --fit 24GiB -- python train.py   with the rewrites that it needs for that\n"
+      "  tapelens run --gpu H100 -- python train.py\n"
+      "\n"
+      "--fit runs the first three steps of the command up to eight times; files that they write stay. Then it runs the "
+      "command with the cheapest rewrites that fit, and the same bits. With --gpu these short runs need no GPU. The "
+      "exit code is 1 if no rewrites are enough.\n"
+      "\n"
+      "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run. "
+      "Results that tapelens verify proves equal with these options are equal here too.");
   const auto options = std::make_shared<RunOptions>();
-  add_applying_options(*sub, options->applying);
-  add_simulating_options(*sub, options->simulating);
-  sub->add_flag("--quiet", options->quiet, "No closing line");
-  sub->callback([sub, options, &exit_code, &command] {
+  add_applying_options(sub, options->applying);
+  sub.add_option("--fit", options->fit,
+                 "Apply the cheapest rewrites with which the command needs at most this memory: reserved by a GPU, or "
+                 "at the peak on the CPU")
+      ->type_name("SIZE");
+  add_simulating_options(sub, options->simulating);
+  sub.add_flag("--quiet", options->quiet, "Print no closing line");
+  return [&sub, options](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
-    const rewrites::Settings applying = read_applying(*sub, options->applying);
-    const std::optional<simulated::Settings> gpu = read_simulating(*sub, options->simulating);
-    if (!applying.on && !gpu) {
+    rewrites::Settings applying = read_applying(sub, options->applying);
+    const std::optional<simulated::Settings> gpu = read_simulating(sub, options->simulating);
+    if (!options->fit.empty()) {
+      if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
+      const uint64_t size = read_size(options->fit);
+      Planned planned = plan_to_fit(size, gpu, command);
+      if (planned.exit_code != 0) return planned.exit_code;
+      if (!planned.rewrites.on && !gpu) return say_end(become_command(command));
+      applying = std::move(planned.rewrites);
+    } else if (!applying.on && !gpu) {
       throw CLI::ValidationError("nothing to apply: tapelens run --apply lossless -- COMMAND");
     }
-    exit_code = run(*options, applying, gpu, command);
-  });
+    return run(*options, applying, gpu, command);
+  };
 }
 
 }  // namespace tapelens::cli

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sealing.h"
 #include "cli/spool_folder.h"
@@ -55,24 +56,24 @@ int seal(const SealCommand& options) {
 
 }  // namespace
 
-void add_seal(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("seal", "Make the recording of spools that were left behind");
-  sub->footer(
+Run declare_seal(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens seal run.tapelens.spool -o run.tapelens\n"
-      "  tapelens seal --remove run.tapelens.spool -o run.tapelens\n\n"
-      "`tapelens record` seals by itself. Use this command if it was killed together with its command, or after\n"
-      "--keep-spool. Blocks that a crash damaged are left out; the report counts them.");
+      "  tapelens seal --remove run.tapelens.spool -o run.tapelens\n"
+      "\n"
+      "tapelens record seals its recordings itself. Use this command if it was killed together with its command, or "
+      "after --keep-spool. Blocks that a crash damaged are left out; the report counts them.");
   const auto options = std::make_shared<SealCommand>();
-  sub->add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
-  add_recording_output_option(*sub, options->output)->required();
-  add_mode_option(*sub, options->mode);
-  sub->add_flag("--remove", options->remove, "Remove the spools once they are sealed");
-  sub->add_flag("--strict", options->strict, "Exit code 4 if data was lost");
-  sub->callback([sub, options, &exit_code] {
-    options->is_mode_given = sub->count("--mode") > 0;
-    exit_code = seal(*options);
-  });
+  sub.add_option("DIR", options->folder, "The folder of spools")->required()->type_name("");
+  add_recording_output_option(sub, options->output)->required();
+  add_mode_option(sub, options->mode);
+  sub.add_flag("--remove", options->remove, "Remove the spools once they are sealed");
+  sub.add_flag("--strict", options->strict, "Exit code 4 if data was lost");
+  return [&sub, options](const Words&) {
+    options->is_mode_given = sub.count("--mode") > 0;
+    return seal(*options);
+  };
 }
 
 }  // namespace tapelens::cli

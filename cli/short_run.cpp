@@ -12,14 +12,13 @@
 #include <iterator>
 #include <utility>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
 #include "cli/messages.h"
 #include "cli/open_file.h"
-#include "cli/recording_environment.h"
 #include "cli/spool_folder.h"
 #include "cli/step_watch.h"
 #include "cli/text.h"
+#include "trace/recording_options.h"
 
 namespace tapelens::cli {
 namespace {
@@ -27,8 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 using trace::Error;
 using trace::ErrorKind;
-
-constexpr size_t kLastLines = 12;  // lines of a failed run's log that the error shows
 
 }  // namespace
 
@@ -44,11 +41,10 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
   Environment environment = settings.environment;
   std::ranges::move(preload.environment(simulation.preloads()), std::back_inserter(environment));
   std::ranges::copy(simulation.environment(), std::back_inserter(environment));
-  const std::string steps = settings.steps > 0 ? "0:" + std::to_string(settings.steps) : "";
-  std::ranges::move(
-      environment_of(RecordingSettings{
-          .spool = spools.path, .steps = steps, .activation_budget = settings.activation_budget, .quiet = true}),
-      std::back_inserter(environment));
+  trace::RecordingOptions recording{
+      .spool = spools.path, .activation_budget = settings.activation_budget, .quiet = true};
+  if (settings.steps > 0) recording.steps = trace::StepWindow{0, settings.steps};
+  std::ranges::move(trace::environment_of(recording), std::back_inserter(environment));
 
   const OpenFile nothing("/dev/null", O_RDONLY);
   const OpenFile log(settings.files.log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
@@ -80,7 +76,7 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
 
   trace::SealOptions sealing;
   sealing.directory = spools.path;
-  sealing.command = report::shell_quote(settings.command);
+  sealing.command = text::shell_quote(settings.command);
   auto sealed = settings.files.seal(sealing);
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
@@ -89,28 +85,9 @@ trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& setting
   return std::optional(std::move(run));
 }
 
-std::string last_lines(const std::string& written) {
-  size_t at = written.size();
-  for (size_t lines = 0; at > 0 && lines <= kLastLines; --at) lines += written[at - 1] == '\n' ? 1 : 0;
-  return report::printable_lines(at == 0 ? written : written.substr(at + 1));
-}
-
-std::string ended_text(int exit_code) {
-  if (exit_code == 128 + SIGKILL) return "killed (exit code 137): perhaps this machine's own memory was full";
-  return "exit code " + std::to_string(exit_code);
-}
-
-std::string late_text(uint64_t steps, uint64_t wanted) {
-  return report::plural(steps, "step", "steps") +
-         (wanted > 0 ? " of " + std::to_string(wanted) + " had ended" : " had ended, and the program had not") +
-         " when its time was up (--limit)";
-}
-
 std::string why_incomplete(const trace::SealSummary& sealed) {
   if (sealed.processes.empty()) return "no process of it ran an operator of a LibTorch that can be recorded";
-  const bool is_incomplete =
-      std::ranges::any_of(sealed.losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
-  return is_incomplete ? "its recording is not complete: is the disk full?" : "";
+  return lacks_events(sealed) ? "its recording is not complete: is the disk full?" : "";
 }
 
 std::chrono::nanoseconds read_limit(const std::string& text) {

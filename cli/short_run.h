@@ -25,7 +25,7 @@ struct ShortRunSettings {
   bool is_shown = false;           // show the command's output on standard error
   std::string progress;            // text of its progress line
   Environment environment{};       // in addition to the variables for recording and simulation
-  std::string activation_budget{};
+  std::optional<double> activation_budget{};
 };
 
 struct ShortRun {
@@ -33,18 +33,12 @@ struct ShortRun {
   bool is_late = false;       // ended by the time limit
   trace::SealSummary sealed;  // without a process, no recording was written
   std::string written;        // the end of the command's output
-
-  bool ended_badly() const { return !end.was_ended && end.exit_code != 0; }
 };
 
 // None: the user interrupted it. An error: the command could not run, or the recording cannot be written.
 trace::Result<std::optional<ShortRun>> short_run(const ShortRunSettings& settings, const PreloadPath& preload,
                                                  const Simulation& simulation);
 
-// The last lines of a failed run's log, and a phrase for its exit code.
-std::string last_lines(const std::string& written);
-std::string ended_text(int exit_code);
-std::string late_text(uint64_t steps, uint64_t wanted);
 // A phrase that says why the recording gives no valid peak; empty if it does.
 std::string why_incomplete(const trace::SealSummary& sealed);
 

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
 #include "cli/messages.h"
@@ -80,24 +80,27 @@ bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :$\
 }  // namespace
 
 void add_simulating_options(CLI::App& sub, SimulatingOptions& options) {
-  sub.add_option("--simulate-gpu", options.gpu,
-                 "Run on simulated GPUs, with PyTorch's own CUDA allocator: a GPU of `tapelens gpus`, its memory, and "
+  sub.add_option("--gpu", options.gpu,
+                 "Simulate GPUs, with PyTorch's own CUDA allocator: a GPU of tapelens fit --list-gpus, its memory, and "
                  "the number of GPUs (H100, H100:24GiB, H100x8)")
       ->type_name("GPU");
-  sub.add_option("--simulate-world", options.world,
-                 "The program is rank 0 of so many: NCCL's collectives return at once (with --simulate-gpu)")
+  add_simulation_details(sub, options);
+}
+
+void add_simulation_details(CLI::App& sub, SimulatingOptions& options) {
+  sub.add_option("--world", options.world,
+                 "With --gpu: run as rank 0 of this many ranks; NCCL's collectives return at once")
       ->type_name("RANKS");
   sub.add_option("--cudnn-workspace", options.workspace,
-                 "The workspace that cuDNN requests for each convolution, which only the real cuDNN knows (with "
-                 "--simulate-gpu)")
+                 "With --gpu: the workspace that cuDNN requests for each convolution, which only the real cuDNN knows")
       ->type_name("SIZE")
       ->capture_default_str();
 }
 
-Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option) {
-  if (!stubs::kRunHere) throw CLI::ValidationError(gpu_option, "the simulated GPU is for x86-64 processors alone");
+Settings settings_of(const SimulatingOptions& options) {
+  if (!stubs::kRunHere) throw CLI::ValidationError("--gpu", "GPUs are simulated on x86-64 processors only");
   const auto request = simulated::read_request(options.gpu, parse_bytes);
-  if (!request) throw CLI::ValidationError(gpu_option, request.error().message);
+  if (!request) throw CLI::ValidationError("--gpu", request.error().message);
   Settings gpu;
   gpu.count = request->count;
   gpu.bytes = request->bytes;
@@ -117,7 +120,7 @@ Settings settings_of(const SimulatingOptions& options, const char* gpu_option, c
     const char* end = options.world.data() + options.world.size();
     const auto read = std::from_chars(options.world.data(), end, gpu.world);
     if (read.ec != std::errc() || read.ptr != end || gpu.world == 0 || gpu.world > kMostSimulatedRanks) {
-      throw CLI::ValidationError(world_option, "'" + options.world + "' is no number of ranks, like 1024");
+      throw CLI::ValidationError("--world", "'" + options.world + "' is not a number of ranks, like 1024");
     }
   }
   const auto workspace = parse_bytes(options.workspace);
@@ -129,14 +132,14 @@ Settings settings_of(const SimulatingOptions& options, const char* gpu_option, c
 }
 
 std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
-  if (!options.gpu.empty()) return settings_of(options, "--simulate-gpu", "--simulate-world");
-  for (const char* dependent : {"--simulate-world", "--cudnn-workspace"}) {
+  if (!options.gpu.empty()) return settings_of(options);
+  for (const char* dependent : {"--world", "--cudnn-workspace"}) {
     if (sub.get_option(dependent)->count() > 0) {
-      throw CLI::ValidationError(dependent, "nothing is simulated without --simulate-gpu");
+      throw CLI::ValidationError(dependent, "nothing is simulated without --gpu");
     }
   }
-  if (sub.get_option("--simulate-gpu")->count() > 0) {
-    throw CLI::ValidationError("--simulate-gpu", "'' is not a GPU: tapelens gpus lists them");
+  if (sub.get_option("--gpu")->count() > 0) {
+    throw CLI::ValidationError("--gpu", "'' is not a GPU: tapelens fit --list-gpus lists them");
   }
   return {};
 }
@@ -160,8 +163,8 @@ void Simulation::explain(const ChildEnd& end) const {
   std::error_code error;
   if (fs::is_empty(reads_, error) || error) return;
   say("the program ended with exit code " + std::to_string(end.exit_code) +
-      " after it read values that the simulated GPU does not compute and returns as zero: if such a value is why, only "
-      "a real GPU has it (docs/simulated-gpu.md)");
+      " after it read values that the simulated GPU does not compute and returns as zero: if such a value is why, "
+      "only a real GPU has it");
 }
 
 trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {
@@ -185,7 +188,7 @@ trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& com
   gpu.nccl = torch->nccl;
   if (!folder_.emplace()) return Error{folder_->reason()};
   if (!can_be_preloaded(folder_->path())) {
-    return Error{report::shell_quote(folder_->path()) +
+    return Error{text::shell_quote(folder_->path()) +
                  " cannot be preloaded from: set TMPDIR to a path without spaces and colons"};
   }
   const auto made = simulated::write_stand_ins(*torch, device, folder_->path());

@@ -19,20 +19,22 @@ struct SimulatingOptions {
   std::string gpu, world, workspace = "0";
 };
 
-// Declares --simulate-gpu, --simulate-world and --cudnn-workspace.
+// Declares --gpu, --world and --cudnn-workspace.
 void add_simulating_options(CLI::App& sub, SimulatingOptions& options);
+// Declares --world and --cudnn-workspace. The command declares its own --gpu.
+void add_simulation_details(CLI::App& sub, SimulatingOptions& options);
 
-// The requested GPUs; the errors use these option names. Throws CLI::ValidationError with one sentence.
-simulated::Settings settings_of(const SimulatingOptions& options, const char* gpu_option, const char* world_option);
+// The requested GPUs. Throws CLI::ValidationError with one sentence.
+simulated::Settings settings_of(const SimulatingOptions& options);
 
-// The requested GPUs; none without --simulate-gpu. Throws CLI::ValidationError with one sentence.
+// The requested GPUs; none without --gpu. Throws CLI::ValidationError with one sentence.
 std::optional<simulated::Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options);
 
 // The stand-ins for the CUDA libraries of one run, in a temporary folder that this object owns.
 class Simulation {
  public:
   // Without a GPU, the object has no reason, libraries or environment. A simulation that this process inherited stays
-  // active: `tapelens run --simulate-gpu H100 -- tapelens record ...`.
+  // active: `tapelens run --gpu H100 -- tapelens record ...`.
   Simulation(const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command);
   bool on() const { return on_; }
   // Why the GPU cannot be simulated, for the user; empty if it can.

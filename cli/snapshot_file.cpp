@@ -2,7 +2,6 @@
 
 #include "analyzer/compare/baseline.h"
 #include "cli/messages.h"
-#include "trace/recording.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {
@@ -21,9 +20,9 @@ trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const st
     if (!text) return trace::Error{file + ": cannot be read: " + text.error().message, text.error().kind};
     made = compare::read_baseline(*text);
   } else {
-    const auto recording = trace::Recording::open(file);
-    if (!recording) return recording.error();
-    made = compare::take_snapshot(*recording, &checks, {}, text_of, progress_of_parts());
+    const auto run = run::Run::open(file);
+    if (!run) return run.error();
+    made = compare::take_snapshot(*run, &checks, {}, text_of, progress_of_parts());
     clear_progress_line();
   }
   if (!made) return trace::Error{file + ": " + made.error().message, made.error().kind};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/check/sources.h"
-#include "cli/git.h"
+#include "cli/ask.h"
 #include "trace/checksum.h"
 #include "trace/regular_file.h"
 
@@ -17,6 +17,15 @@ namespace {
 
 constexpr uint64_t kMostSourceBytes = 8 << 20;       // size limit of a handwritten source file
 constexpr const char* kCommits = "--max-count=200";  // that changed the file, the newest first
+
+// The standard output of `git -C FOLDER WORDS...`; empty if git fails or is missing.
+std::optional<std::string> git(const std::string& folder, const std::vector<std::string>& words) {
+  std::vector<std::string> command{"git", "-C", folder};
+  command.insert(command.end(), words.begin(), words.end());
+  ProgramAnswer answer = ask(command);
+  if (answer.exit_code != 0) return std::nullopt;
+  return std::move(answer.output);
+}
 
 bool is_version(const compare::SourceVersion& version, const std::string& content) {
   return content.size() == version.bytes && trace::checksum_of(content.data(), content.size()) == version.hash;

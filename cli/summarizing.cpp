@@ -12,7 +12,6 @@
 #include "analyzer/ranks/summary.h"
 #include "cli/memory.h"
 #include "plugins/builtin.h"
-#include "trace/recording.h"
 #include "trace/sealed_format.h"
 
 namespace tapelens::cli {
@@ -20,12 +19,12 @@ namespace tapelens::cli {
 namespace {
 
 std::string summary_of(const std::string& file) {
-  const auto recording = trace::Recording::open(file);
-  if (!recording) return {};
+  const auto run = run::Run::open(file);
+  if (!run) return {};
   // Without plugins, which may be missing on the machine that reads the file.
   advise::Checks checks = plugins::builtin_checks();
-  const bool is_small = recording->events() <= ranks::kMostEventsChecked;
-  return ranks::summary_json(ranks::summarize(*recording, is_small ? &checks : nullptr, TAPELENS_VERSION));
+  const bool is_small = run->recording().events() <= ranks::kMostEventsChecked;
+  return ranks::summary_json(ranks::summarize(*run, is_small ? &checks : nullptr, TAPELENS_VERSION));
 }
 
 [[noreturn]] void work(const std::string& file, int out) {

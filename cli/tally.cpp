@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "rewrites/tally_file.h"
 #include "trace/regular_file.h"
 
@@ -61,7 +61,7 @@ TallyRow sum(const std::vector<TallyRow>& rows) {
   return total;
 }
 
-std::string bytes_text(uint64_t bytes) { return report::bytes_text(trace::Bytes{static_cast<int64_t>(bytes)}); }
+std::string bytes_text(uint64_t bytes) { return text::bytes_text(trace::Bytes{static_cast<int64_t>(bytes)}); }
 
 }  // namespace
 
@@ -81,23 +81,22 @@ std::string describe(const Tally& tally) {
   std::string text = "nothing was rewritten";
   const TallyRow all = sum(tally.applied);
   if (all.times > 0) {
-    text = "rewrote " + report::plural(all.times, "save", "saves") + " at " +
-           report::plural(all.sites, "site", "sites") + ", " + bytes_text(all.bytes) + " kept as " +
-           bytes_text(all.kept) + " over the whole run";
+    text = "rewrote " + text::plural(all.times, "save", "saves") + " at " + text::plural(all.sites, "site", "sites") +
+           ", " + bytes_text(all.bytes) + " kept as " + bytes_text(all.kept) + " over the whole run";
   }
   if (tally.why_not && !tally.why_not->was_said) {
     text += (all.times > 0 ? "; a process was not rewritten: " : ": ") + tally.why_not->why;
   }
-  if (tally.left_out > 0) text += ", and " + report::count_text(tally.left_out) + " times that were not counted apart";
+  if (tally.left_out > 0) text += ", and " + text::count_text(tally.left_out) + " times that were not counted apart";
   if (tally.skipped.empty()) return text;
-  text += "; skipped " + report::plural(sum(tally.skipped).sites, "site", "sites") + ": ";
+  text += "; skipped " + text::plural(sum(tally.skipped).sites, "site", "sites") + ": ";
   constexpr size_t kMostReasons = 3;  // in a line; the report of a recording has all
   for (size_t i = 0; i < std::min(tally.skipped.size(), kMostReasons); ++i) {
     const TallyRow& row = tally.skipped[i];
-    text += (i == 0 ? "" : ", ") + row.reason + " (" + row.rewrite + ", " + report::count_text(row.sites) + ")";
+    text += (i == 0 ? "" : ", ") + row.reason + " (" + row.rewrite + ", " + text::count_text(row.sites) + ")";
   }
   if (tally.skipped.size() > kMostReasons) {
-    text += " and for " + report::plural(tally.skipped.size() - kMostReasons, "more reason", "more reasons");
+    text += " and for " + text::plural(tally.skipped.size() - kMostReasons, "more reason", "more reasons");
   }
   return text;
 }

@@ -6,26 +6,6 @@
 
 namespace tapelens::cli {
 
-std::optional<uint64_t> parse_bytes(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc() || !(number >= 0)) return std::nullopt;
-  std::string unit(end, text.data() + text.size());
-  std::erase(unit, ' ');
-  for (char& c : unit) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  if (!unit.empty() && unit.back() == 'B') unit.pop_back();
-  int power = 0;
-  if (!unit.empty()) {
-    const size_t place = std::string_view("KMGTP").find(unit[0]);
-    const bool known = unit.size() == 1 || (unit.size() == 2 && unit[1] == 'I');
-    if (place == std::string_view::npos || !known) return std::nullopt;
-    power = static_cast<int>(place) + 1;
-  }
-  for (int i = 0; i < power; ++i) number *= 1024;
-  if (number >= 9.2e18) return std::nullopt;
-  return static_cast<uint64_t>(number);
-}
-
 std::optional<std::string> parse_steps(std::string_view text) {
   const size_t colon = text.find(':');
   const auto number = [](std::string_view digits, uint64_t& value) {

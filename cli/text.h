@@ -1,4 +1,4 @@
-// Parses words of the command line: sizes, steps, and the nearest word to a mistyped one.
+// Parses words of the command line: steps, times, and the nearest word to a mistyped one.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/model/words.h"
+
 namespace tapelens::cli {
 
-// "8GiB", "500M", "1073741824": powers of 1024 with and without `i` and `B`. Empty if it is not a valid size.
-std::optional<uint64_t> parse_bytes(std::string_view text);
+using model::parse_bytes;
 
 // "0640", "640": octal file permissions. Empty if invalid, or if the owner could not read and write the file.
 std::optional<uint32_t> parse_mode(std::string_view text);

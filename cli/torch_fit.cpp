@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
 #include "cli/install_paths.h"
 #include "cli/text.h"
@@ -72,7 +72,7 @@ std::string why_no_probe(const std::vector<std::string>& command) {
   const ProbeFit fit = probe_fit(minor, facts.torch_folder, &changeable);
   if (fit == ProbeFit::refused) {
     return refusal_of(changeable) + "; nothing will be recorded. Make it yours and writable for you alone, then: " +
-           "tapelens build-probe --python " + report::shell_quote(python);
+           "tapelens build-probe --python " + text::shell_quote(python);
   }
   if (fit != ProbeFit::none && fit != ProbeFit::other) return {};
   const std::vector<std::string> minors = probe_minors(library_folder());
@@ -80,7 +80,7 @@ std::string why_no_probe(const std::vector<std::string>& command) {
                           : minors.empty()       ? "has no probe here"
                                                  : "has no probe here, which are for " + joined(minors, ", ");
   return "PyTorch " + facts.torch + " in " + facts.torch_folder + " " + why +
-         "; nothing will be recorded. To record it: tapelens build-probe --python " + report::shell_quote(python);
+         "; nothing will be recorded. To record it: tapelens build-probe --python " + text::shell_quote(python);
 }
 
 }  // namespace tapelens::cli

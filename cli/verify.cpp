@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "analyzer/check/sources.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
 #include "cli/applying.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
 #include "cli/temporary_folder.h"
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 
 struct VerifyOptions {
   ApplyingOptions applying;
-  uint64_t steps = 0;
+  int64_t steps = 0;
   std::string format = "text", keep, patch;
   OutputPlace output;
 };
@@ -70,60 +71,61 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
   const std::string text =
       options.format == "json"
           ? verdict_json(*verdict)
-          : report::printable_lines(verdict_text(*verdict, runs.last_words(patched ? "patched" : "rewritten")));
+          : text::printable_lines(verdict_text(*verdict, runs.last_words(patched ? "patched" : "rewritten")));
   if (const int code = write_output(text, output)) return code;
   return exit_code_of(verdict->answer());
 }
 
 }  // namespace
 
-void add_verify(CLI::App& app, int& exit_code, const std::vector<std::string>& command) {
-  CLI::App* sub = app.add_subcommand(
-      "verify", "Run a training program bare and rewritten or patched, and prove that the gradients are the same");
-  sub->footer(
+Run declare_verify(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
       "  tapelens verify --apply lossless -- python train.py --epochs 1\n"
-      "  tapelens verify --plan plan.json --steps 3 -- python train.py\n"
-      "  tapelens verify --apply bitwise --poison --format json -o verdict.json -- ./trainer\n"
-      "  tapelens verify --patch fix.patch -- python train.py      what tapelens advise --patch wrote, or your own\n\n"
-      "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input. Its\n"
-      "first run writes its usual output, but with --format json and no -o to standard error. If the runs differ, it\n"
-      "runs a third time, bare, and then until the site is found. With --patch the second run uses a patched copy of\n"
-      "the current folder's repository; your files are not changed.\n"
-      "Exit codes: 0 identical, 1 different, 2 wrong usage, 3 nothing was recorded, 4 a recording is not complete,\n"
-      "5 no verdict (nothing was rewritten or compared, or the command is not deterministic by itself), 6 the command\n"
-      "failed.\n"
-      "More: docs/verify.md");
+      "  tapelens verify --apply plan.json --steps 3 -- python train.py\n"
+      "  tapelens verify --apply bitwise --poison --format json -- ./trainer\n"
+      "  tapelens verify --patch fix.patch -- python train.py   a patch of tapelens advise, or your own\n"
+      "\n"
+      "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input. Its first "
+      "run writes its usual output; with --format json and without -o, to standard error. If the runs differ, the "
+      "command runs again, bare, and then until the site is found. With --patch the second run uses a patched copy of "
+      "the current folder's repository. Your files do not change.\n"
+      "\n"
+      "Exit codes:\n"
+      "  0   identical\n"
+      "  1   different\n"
+      "  2   wrong usage\n"
+      "  3   nothing was recorded\n"
+      "  4   a recording is incomplete\n"
+      "  5   no verdict: nothing was rewritten or compared, or two bare runs differ\n"
+      "  6   the command failed");
   const auto options = std::make_shared<VerifyOptions>();
-  add_applying_options(*sub, options->applying);
+  add_applying_options(sub, options->applying);
   CLI::Option* steps =
-      sub->add_option("--steps", options->steps, "Compare this many steps; the command runs to its end all the same")
+      sub.add_option("--steps", options->steps, "Compare this many steps; the command runs to its end all the same")
           ->type_name("N")
-          ->check(CLI::PositiveNumber);
-  sub->add_option("--format", options->format, "For a person or a program")
-      ->check(one_of({"text", "json"}))
-      ->type_name("{text,json}")
-      ->capture_default_str();
-  add_output_option(*sub, options->output);
+          ->check(whole_number(1));
+  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_output_option(sub, options->output);
   CLI::Option* patch =
-      sub->add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
-  for (const char* other : {"--apply", "--plan", "--allow"}) patch->excludes(sub->get_option(other));
-  sub->add_option("--keep", options->keep, "Keep the recordings and the output of the later runs in this folder")
+      sub.add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
+  for (const char* other : {"--apply", "--allow"}) patch->excludes(sub.get_option(other));
+  sub.add_option("--keep", options->keep, "Keep the recordings and the output of the later runs in this folder")
       ->type_name("DIR");
-  sub->callback([sub, steps, options, &exit_code, &command] {
+  return [&sub, steps, options](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
-    const rewrites::Settings applying = read_applying(*sub, options->applying);
+    const rewrites::Settings applying = read_applying(sub, options->applying);
     if (!applying.on && options->patch.empty()) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }
     CommandRuns::Setting setting;
     setting.command = command;
-    if (steps->count() > 0) setting.steps = options->steps;
+    if (steps->count() > 0) setting.steps = static_cast<uint64_t>(options->steps);
     setting.output_to_error = options->format == "json" && options->output.is_standard();
-    exit_code = verify_command(*options, setting, applying);
-  });
+    return verify_command(*options, setting, applying);
+  };
 }
 
 }  // namespace tapelens::cli

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/echo.h"
@@ -19,8 +19,8 @@
 #include "cli/messages.h"
 #include "cli/open_file.h"
 #include "cli/preload.h"
-#include "cli/recording_environment.h"
 #include "cli/spool_folder.h"
+#include "trace/recording_options.h"
 #include "trace/seal.h"
 
 namespace tapelens::cli {
@@ -97,14 +97,10 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   }
   Environment environment = rewriting.environment();
   std::ranges::move(preload.environment(), std::back_inserter(environment));
-  std::ranges::move(
-      environment_of(RecordingSettings{.spool = spools.path,
-                                       .steps = setting_.steps ? "0:" + std::to_string(*setting_.steps) : "",
-                                       .values = values,
-                                       .checksums = true,
-                                       .float64 = wanted.float64,
-                                       .quiet = !wanted.is_shown}),
-      std::back_inserter(environment));
+  trace::RecordingOptions options{
+      .spool = spools.path, .checksums = true, .values = values, .float64 = wanted.float64, .quiet = !wanted.is_shown};
+  if (setting_.steps) options.steps = trace::StepWindow{0, *setting_.steps};
+  std::ranges::move(trace::environment_of(options), std::back_inserter(environment));
   environment.emplace_back("PYTHONHASHSEED", "0");
   const PatchedCopy* patched = wanted.patched ? setting_.patched : nullptr;
   if (patched != nullptr) std::ranges::move(patched->environment(), std::back_inserter(environment));
@@ -138,7 +134,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
   }
   trace::SealOptions sealing;
   sealing.directory = spools.path;
-  sealing.command = report::shell_quote(setting_.command);
+  sealing.command = text::shell_quote(setting_.command);
   const std::optional<Explanation> not_recorded = read_explanation(spools.path);
   const auto sealed = kept.seal(sealing);
   remove_spool_folder(spools.path);
@@ -152,8 +148,7 @@ Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const W
     run.is_cut = setting_.steps.has_value();
     std::error_code error;
     make_real(run.files, patched != nullptr ? fs::path(folder) : fs::current_path(error));
-    run.incomplete |=
-        std::ranges::any_of(sealed->losses, [](const trace::SealLoss& loss) { return leaves_events_out(loss.kind); });
+    run.incomplete |= lacks_events(*sealed);
     if (wanted.values) run.values = only_file(values);
   }
   run.figures.exit_code = end.exit_code;

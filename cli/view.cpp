@@ -103,39 +103,43 @@ int view_command(const ViewCommand& command) {
 
 }  // namespace
 
-void add_view(CLI::App& app, int& exit_code) {
-  CLI::App* sub = app.add_subcommand("view", "Look at a recording in a window");
-  sub->footer(
+Run declare_view(CLI::App& sub) {
+  sub.footer(
       "Examples:\n"
-      "  tapelens view run.tapelens                            the timeline\n"
-      "  tapelens view run.tapelens --page peak --at step:2    what was alive at the peak of a training step\n"
-      "  tapelens view before.tapelens after.tapelens          what changed between two runs\n"
-      "  tapelens view run.tapelens --page advice --screenshot advice.png --size 1920x1080\n\n"
+      "  tapelens view run.tapelens   the timeline\n"
+      "  tapelens view run.tapelens --page peak --at step:2   the peak of a training step\n"
+      "  tapelens view before.tapelens after.tapelens   the changes between two runs\n"
+      "  tapelens view run.tapelens --page advice --screenshot advice.png\n"
+      "\n"
       "The window is a separate program, tapelens-gui, beside tapelens or on PATH: pip install 'tapelens[gui]'.\n"
-      "Exit codes: 0 the window was closed, 1 tapelens-gui is not installed or cannot be run, 2 wrong usage,\n"
-      "3 the file cannot be read or the picture cannot be written. More: docs/gui.md");
+      "\n"
+      "Exit codes:\n"
+      "  0   the window was closed\n"
+      "  1   tapelens-gui is not installed or cannot be run\n"
+      "  2   wrong usage\n"
+      "  3   the file cannot be read, or the picture cannot be written");
   const auto options = std::make_shared<ViewCommand>();
-  sub->add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
-  sub->add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
-  sub->add_option("--page", options->page, "The first page to show; with OTHER compare, otherwise timeline")
+  sub.add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
+  sub.add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
+  sub.add_option("--page", options->page, "The first page to show; with OTHER compare, otherwise timeline")
       ->type_name("{" TAPELENS_PAGES "}");
-  sub->add_option("--device", options->device,
-                  "The device to look at, like cuda:0; the one with the largest peak if not given")
+  sub.add_option("--device", options->device,
+                 "The device to look at, like cuda:0; a GPU before the CPU, then the largest peak, if not given")
       ->type_name("NAME");
-  sub->add_option("--at", options->at,
-                  "The moment to look at: peak, step:N (the peak of a step), oom or oom:N (a request that found no "
-                  "memory), 1.5s, 250ms, 1234ns")
+  sub.add_option("--at", options->at,
+                 "The moment to look at: peak, step:N (the peak of a step), oom or oom:N (a request that found no "
+                 "memory), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT");
-  sub->add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
+  sub.add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
       ->type_name("PATH");
-  sub->add_option("--export-card", options->card,
-                  "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
+  sub.add_option("--export-card", options->card,
+                 "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
       ->type_name("PATH");
-  sub->add_flag("--force", options->is_forced, "Let a picture replace a file that Tapelens did not write");
-  sub->add_option("--size", options->size, "Size of the window, in pixels: 1280x720")->type_name("WxH");
-  sub->add_option("--scheme", options->scheme, "Its colors; the system's if not given")
+  sub.add_flag("--force", options->is_forced, "Let a picture replace a file that Tapelens did not write");
+  sub.add_option("--size", options->size, "Size of the window, in pixels: 1280x720")->type_name("WxH");
+  sub.add_option("--scheme", options->scheme, "Its colors; the system's if not given")
       ->type_name("{system,light,dark}");
-  sub->callback([options, &exit_code] { exit_code = view_command(*options); });
+  return [options](const Words&) { return view_command(*options); };
 }
 
 }  // namespace tapelens::cli

@@ -1,4 +1,4 @@
-// Tapelens's own rewrites: the rewrite.cpp of each folder, listed in CMakeLists.txt. Part of the probe.
+// The built-in rewrites: the rewrite.cpp of each folder that CMakeLists.txt lists. They are part of the probe.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tapelens::plugins {
 
-// All built-in rewrites. They register as third-party rewrites do.
+// All built-in rewrites. They register in the same way as third-party rewrites.
 std::span<const rewrite::RewriteEntry> builtin_rewrites();
 
 }  // namespace tapelens::plugins

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,10 @@
 namespace tapelens::rewrites {
 
 inline constexpr int kPlanVersion = 1;  // version of the JSON that `tapelens advise` writes
+
+// The default shares of a step's estimated cost: up to level bitwise, and for recompute, whose share is a whole
+// forward.
+inline constexpr double kCheapBudget = 0.05, kCostlyBudget = 0.34;
 
 // An empty member matches everything.
 struct Site {
@@ -35,8 +40,12 @@ struct Selection {
   std::vector<std::string> allowed;         // apply these wherever possible
   std::vector<Site> sites;                  // and these at their sites
   uint64_t min_bytes = uint64_t{64} << 10;  // smaller storages are ignored
-  double recompute_budget = 0.05;           // share of a step's cost
+  // Share of a step's estimated cost (recompute/budget.h). None: the level's.
+  std::optional<double> budget;
 
+  // Whether recomputation may run costly operators (recompute/operators.h).
+  bool repeats_costly() const { return level == kRecompute; }
+  double recompute_budget() const { return budget.value_or(repeats_costly() ? kCostlyBudget : kCheapBudget); }
   // Whether the rewrite is enabled everywhere.
   bool has(std::string_view rewrite, int level_of_it) const;
   // Whether the rewrite is enabled everywhere or at some site.

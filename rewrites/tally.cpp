@@ -1,5 +1,7 @@
 #include "rewrites/tally.h"
 
+#include "base/mutex.h"
+
 namespace tapelens::rewrites {
 
 namespace {
@@ -26,7 +28,7 @@ Tally::Tally(TallyFile& file) : file_(file) { file_.magic = kTallyMagic; }
 
 void Tally::count(std::string_view rewrite, Level level, std::string_view reason, uint64_t place, uint64_t bytes,
                   uint64_t kept) {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   auto [at, is_new] = rows_.try_emplace({std::string(rewrite), level, std::string(reason)});
   Row& counted = at->second;
   if (is_new) counted.row = new_row(file_, rewrite, level, reason);

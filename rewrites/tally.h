@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 
+#include "base/mutex.h"
 #include "rewrites/catalog.h"
 #include "rewrites/tally_file.h"
 
@@ -32,8 +32,9 @@ class Tally {
   };
 
   TallyFile& file_;
-  std::mutex lock_;
-  std::map<std::tuple<std::string, Level, std::string>, Row> rows_;  // by rewrite, level, reason
+  base::Mutex lock_;
+  std::map<std::tuple<std::string, Level, std::string>, Row> rows_
+      TAPELENS_GUARDED_BY(lock_);  // by rewrite, level, reason
 };
 
 }  // namespace tapelens::rewrites

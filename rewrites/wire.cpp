@@ -58,7 +58,7 @@ Environment environment_of(const Settings& s, const std::string& sites) {
           {TAPELENS_ALLOW, joined(s.allowed, ',')},
           {TAPELENS_PLAN, s.sites.empty() ? std::string() : sites},
           {TAPELENS_POISON, s.poison ? "1" : ""},
-          {TAPELENS_RECOMPUTE_BUDGET, std::to_string(s.recompute_budget)},
+          {TAPELENS_RECOMPUTE_BUDGET, s.budget ? std::to_string(*s.budget) : ""},
           {TAPELENS_REWRITE_MIN_BYTES, std::to_string(s.min_bytes)},
           {TAPELENS_REWRITE_PLUGINS, joined(s.plugins, ':')},
           {TAPELENS_TALLY, s.tally}};
@@ -75,7 +75,11 @@ Settings settings_of_environment() {
     s.sites = sites_of(std::string(std::istreambuf_iterator<char>(file), {}));
   }
   s.poison = !variable(TAPELENS_POISON).empty();
-  take_number(variable(TAPELENS_RECOMPUTE_BUDGET), s.recompute_budget);
+  if (const std::string share = variable(TAPELENS_RECOMPUTE_BUDGET); !share.empty()) {
+    double read = s.recompute_budget();
+    take_number(share, read);
+    s.budget = read;
+  }
   take_number(variable(TAPELENS_REWRITE_MIN_BYTES), s.min_bytes);
   s.plugins = split(variable(TAPELENS_REWRITE_PLUGINS), ':');
   s.tally = variable(TAPELENS_TALLY);

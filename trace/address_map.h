@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "trace/seeded_hash.h"
@@ -15,12 +16,13 @@ class AddressMap {
  public:
   AddressMap() : slots_(1024) {}
 
-  Value* find(uint64_t address) {
+  const Value* find(uint64_t address) const {
     for (size_t i = home(address);; i = next(i)) {
       if (slots_[i].address == address) return &slots_[i].value;
       if (slots_[i].address == 0) return nullptr;
     }
   }
+  Value* find(uint64_t address) { return const_cast<Value*>(std::as_const(*this).find(address)); }
   // Requires that the map does not contain the address yet.
   void insert(uint64_t address, const Value& value) {
     if (2 * ++count_ > slots_.size()) grow();
@@ -38,12 +40,18 @@ class AddressMap {
       const size_t from_home = (i - home(slots_[i].address)) & (slots_.size() - 1);
       const size_t from_hole = (i - hole) & (slots_.size() - 1);
       if (from_home < from_hole) continue;
-      slots_[hole] = slots_[i];
+      slots_[hole] = std::move(slots_[i]);
       hole = i;
     }
-    slots_[hole].address = 0;
+    slots_[hole] = Slot{};
   }
   size_t size() const { return count_; }
+  // Calls visit(value) for each value, in no order.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const Slot& slot : slots_)
+      if (slot.address != 0) visit(slot.value);
+  }
 
  private:
   struct Slot {

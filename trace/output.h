@@ -17,7 +17,7 @@ namespace tapelens::trace {
 // A kind of file that Tapelens writes. `begins`, `ends` and `is_ours` distinguish it from a user's file, as far as they
 // are set. If none of them is set, no file is of this kind.
 struct OutputKind {
-  std::string name = "file";  // in "notes.txt: exists, and is no NAME of Tapelens"
+  std::string name = "file";  // the noun in messages about a file of another kind
   std::string begins = {}, ends = {};
   std::function<bool(std::string_view content)> is_ours = {};
   size_t looks_at = size_t{1} << 30;  // bytes from the start of the file that `is_ours` needs

@@ -44,12 +44,12 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::operator_end:
       return end<table::OperatorEnds>(lane.operators, time);
     case RecordKind::allocation:
-      allocation(as<AllocationRecord>(record), lane, time);
-      return;
+      return allocation(as<AllocationRecord>(record), lane);
     case RecordKind::device_allocation:
-      return device_allocation(as<DeviceAllocationRecord>(record), lane, time);
+      return device_allocation(as<DeviceAllocationRecord>(record), lane);
     case RecordKind::free_request:
-      return free_request(as<FreeRecord>(record), time);
+      return book_.free_request(as<FreeRecord>(record),
+                                [&](AllocationId of) { tables_.push<table::FreeRequests>({.of = of, .time = time}); });
     case RecordKind::segment:
       return segment(as<SegmentRecord>(record), time);
     case RecordKind::outside:
@@ -66,7 +66,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::out_of_memory:
       return full(as<OutOfMemoryRecord>(record), lane, time);
     case RecordKind::free:
-      return free(as<FreeRecord>(record), time);
+      return book_.free(as<FreeRecord>(record));
     case RecordKind::node:
       return node(as<NodeRecord>(record), lane, static_cast<uint32_t>(lane_number), time);
     case RecordKind::save:
@@ -76,9 +76,11 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::variable:
       return variable(as<VariableRecord>(record), time);
     case RecordKind::node_release:
-      return node_release(as<NodeReleaseRecord>(record), time);
+      return book_.node_release(as<NodeReleaseRecord>(record), [&](NodeId of) {
+        tables_.push<table::NodeReleases>({.of = of, .time = time, .flags = record->flags});
+      });
     case RecordKind::evaluation_begin: {
-      const NodeId of = node_at(as<EvaluationRecord>(record).node);
+      const NodeId of = book_.node_at(as<EvaluationRecord>(record).node);
       const EvaluationId id =
           tables_.push<table::Evaluations>({.begin = time, .node = of, .thread = lane.thread, .flags = record->flags});
       lane.evaluations.push_back({id, of, record->flags});
@@ -121,7 +123,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
       return lane.ranges.pop_back();
     }
     case RecordKind::foreign:
-      return foreign(as<ForeignRecord>(record), lane, time);
+      return foreign(as<ForeignRecord>(record), lane);
     case RecordKind::rewrite:
       return rewrite(as<RewriteRecord>(record), lane, time);
     case RecordKind::checksum: {
@@ -142,7 +144,21 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
                                        .stack = ids_.stacks[as<ValueReadRecord>(record).stack]});
       return;
     }
-    default:
+    case RecordKind::string:
+    case RecordKind::frame:
+    case RecordKind::stack:
+    case RecordKind::native_stack:
+    case RecordKind::layout:
+    case RecordKind::module:
+    case RecordKind::device:
+    case RecordKind::mapping:
+    case RecordKind::information:
+    case RecordKind::loss:
+    case RecordKind::lane:
+    case RecordKind::source:
+    case RecordKind::older_steps:
+    case RecordKind::older_lane:
+    case RecordKind::older_peak:
       return;  // not an event
   }
 }
@@ -160,7 +176,8 @@ void ProcessSealer::operator_begin(const OperatorRecord& record, Lane& lane, Tim
                                                         .parent = lane.op(),
                                                         .evaluation = lane.evaluation(),
                                                         .written = record.written});
-  for (const uint64_t address : inputs) tables_.push<table::OperatorInputs>({.allocation = allocation_at(address)});
+  for (const uint64_t address : inputs)
+    tables_.push<table::OperatorInputs>({.allocation = book_.allocation_at(address)});
   lane.operators.push_back(id);
   lane.inputs = inputs.size();
 }
@@ -187,72 +204,42 @@ void ProcessSealer::evaluation_end(Lane& lane, Time time) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------
 
-AllocationId ProcessSealer::allocation_at(uint64_t address) {
-  if (address == 0) return {};
-  const Live* live = live_.find(address);
-  return live != nullptr ? live->id : AllocationId{};
+AllocationId ProcessSealer::add_allocation(uint64_t bytes, DeviceId device, Origin origin, const Lane& lane,
+                                           StackId stack) {
+  return tables_.push<table::Allocations>({.time = last_,
+                                           .bytes = bytes_of(bytes),
+                                           .device = device,
+                                           .origin = origin,
+                                           .op = lane.op(),
+                                           .evaluation = lane.evaluation(),
+                                           .stack = stack,
+                                           .module_call = lane.module_call()});
 }
 
-AllocationId ProcessSealer::storage_at(uint64_t address, uint64_t bytes, Time time) {
-  const AllocationId known = allocation_at(address);
-  if (known || address == 0 || bytes == 0) return known;
-  // Its allocation was not seen, so no operator is recorded for it.
-  const AllocationId id = tables_.push<table::Allocations>({.time = time,
-                                                            .bytes = bytes_of(bytes),
-                                                            .device = {},
-                                                            .origin = Origin::foreign,
-                                                            .op = {},
-                                                            .evaluation = {},
-                                                            .stack = {},
-                                                            .module_call = {}});
-  live_.insert(address, {id, {}, Origin::foreign, bytes_of(bytes)});
-  return id;
+AllocationId ProcessSealer::storage_at(uint64_t address, uint64_t bytes) {
+  return book_.storage_at(address, bytes, [&] { return add_allocation(bytes, {}, Origin::foreign, Lane{}, {}); });
 }
 
-AllocationId ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane, Time time) {
-  if (record.address == 0) {
-    lose(unmatched_, time);
-    return {};
-  }
-  if (const Live* old = live_.find(record.address)) {
-    // The end of foreign memory is not recorded; memory of an allocator should have been freed.
-    if (old->origin != Origin::foreign) lose(unmatched_, time);
-    end_allocation(*old, time);
-    live_.erase(record.address);
-  }
+void ProcessSealer::allocation(const AllocationRecord& record, const Lane& lane) {
   const DeviceId device = ids_.devices[record.header.flags];
-  const AllocationId id = tables_.push<table::Allocations>({.time = time,
-                                                            .bytes = bytes_of(record.bytes),
-                                                            .device = device,
-                                                            .origin = Origin::allocator,
-                                                            .op = lane.op(),
-                                                            .evaluation = lane.evaluation(),
-                                                            .stack = ids_.stacks[record.header.id],
-                                                            .module_call = lane.module_call()});
-  live_.insert(record.address, {id, device, Origin::allocator, bytes_of(record.bytes)});
-  change(device, record.bytes);
-  return id;
+  book_.allocation(record.address, record.bytes, device_of(record.header), [&] {
+    return add_allocation(record.bytes, device, Origin::allocator, lane, ids_.stacks[record.header.id]);
+  });
 }
 
-void ProcessSealer::device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time) {
-  const bool is_older = (record.flags & kDeviceAllocationIsOlder) != 0;
-  // The thread that made it may already have reported a block that is reported as older.
-  if (is_older && live_.find(record.address) != nullptr) return;
-  const AllocationRecord plain{record.header, record.ticks, record.address, record.bytes};
-  const AllocationId id = allocation(plain, is_older ? Lane{} : lane, time);
-  if (!id) return;
-  tables_.push<table::DeviceBlocks>({.allocation = id,
-                                     .rounded = bytes_of(record.rounded),
-                                     .address = record.address,
-                                     .stream = record.stream,
-                                     .graph_pool = record.pool.graph,
-                                     .user_pool = record.pool.user});
-}
-
-void ProcessSealer::free_request(const FreeRecord& record, Time time) {
-  const AllocationId of = allocation_at(record.address);
-  if (!of) return lose(unmatched_, time);
-  tables_.push<table::FreeRequests>({.of = of, .time = time});
+void ProcessSealer::device_allocation(const DeviceAllocationRecord& record, const Lane& lane) {
+  const DeviceId device = ids_.devices[record.header.flags];
+  book_.device_allocation(record, device_of(record.header), [&](bool is_older) {
+    const AllocationId id = add_allocation(record.bytes, device, Origin::allocator, is_older ? Lane{} : lane,
+                                           ids_.stacks[record.header.id]);
+    tables_.push<table::DeviceBlocks>({.allocation = id,
+                                       .rounded = bytes_of(record.rounded),
+                                       .address = record.address,
+                                       .stream = record.stream,
+                                       .graph_pool = record.pool.graph,
+                                       .user_pool = record.pool.user});
+    return id;
+  });
 }
 
 void ProcessSealer::segment(const SegmentRecord& record, Time time) {
@@ -328,94 +315,48 @@ void ProcessSealer::full(const OutOfMemoryRecord& record, const Lane& lane, Time
                                     .module_call = lane.module_call()});
 }
 
-void ProcessSealer::foreign(const ForeignRecord& record, const Lane& lane, Time time) {
-  // An allocator allocated it under another name (copy-on-write), or it is known already.
-  if (record.address == 0 || live_.find(record.address) != nullptr) return;
-  const DeviceId device = ids_.devices[record.header.flags];
-  const AllocationId id = tables_.push<table::Allocations>({.time = time,
-                                                            .bytes = bytes_of(record.bytes),
-                                                            .device = device,
-                                                            .origin = Origin::foreign,
-                                                            .op = lane.op(),
-                                                            .evaluation = lane.evaluation(),
-                                                            .stack = {},
-                                                            .module_call = lane.module_call()});
-  live_.insert(record.address, {id, device, Origin::foreign, bytes_of(record.bytes)});
-}
-
-void ProcessSealer::free(const FreeRecord& record, Time time) {
-  const Live* live = record.address != 0 ? live_.find(record.address) : nullptr;
-  if (live == nullptr) return lose(unmatched_, time);
-  end_allocation(*live, time);
-  live_.erase(record.address);
-}
-
-void ProcessSealer::end_allocation(const Live& live, Time time) {
-  tables_.push<table::Frees>({.of = live.id, .time = time});
-  if (live.origin == Origin::allocator) change(live.device, 0 - static_cast<uint64_t>(live.bytes.value));
-}
-
-void ProcessSealer::change(DeviceId id, uint64_t more) {
-  Device& device = devices_[id.value];
-  // The sizes in an untrusted spool may add up to any value.
-  device.live = bytes_of(static_cast<uint64_t>(device.live.value) + more);
-  device.peak = std::max(device.peak, device.live);
-  device.is_used = true;
+void ProcessSealer::foreign(const ForeignRecord& record, const Lane& lane) {
+  book_.foreign(record, device_of(record.header), [&] {
+    return add_allocation(record.bytes, ids_.devices[record.header.flags], Origin::foreign, lane, {});
+  });
 }
 
 void ProcessSealer::role(const RoleRecord& record, Time time) {
-  const AllocationId allocation = storage_at(record.storage, record.storage_bytes, time);
+  const AllocationId allocation = storage_at(record.storage, record.storage_bytes);
   tables_.push<table::Roles>({.time = time,
                               .allocation = allocation,
                               .kind = Role{record.header.flags},
                               .name = ids_.strings[record.header.id],
-                              .parameter = allocation_at(record.parameter)});
+                              .parameter = book_.allocation_at(record.parameter)});
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------
 
-NodeId ProcessSealer::node_at(uint64_t address) {
-  if (address == 0) return {};
-  const LiveNode* known = nodes_.find(address);
-  return known != nullptr ? known->id : NodeId{};
-}
-
 void ProcessSealer::node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time) {
-  if (record.address == 0) return lose(unmatched_, time);
-  const bool accumulates = (record.header.flags & kNodeIsAccumulateGrad) != 0;
-  if (const LiveNode* known = nodes_.find(record.address)) {
-    const bool is_same = known->is_accumulate_grad == accumulates &&
-                         (accumulates ? known->storage == record.storage
-                                      : known->sequence_nr == record.sequence_nr && known->lane == lane_number);
-    if (is_same) return;
-    // Two nodes cannot share an address: the end of the first was not recorded.
-    tables_.push<table::NodeReleases>({.of = known->id, .time = time, .flags = kNodeDied});
-    nodes_.erase(record.address);
-  }
-  const auto edges = tail_of<NodeEdge>(record);
-  auto flags = static_cast<uint8_t>(record.header.flags & ~kNodeHasUnseenEdges);
-  for (const NodeEdge& edge : edges) {
-    const NodeId to = node_at(edge.address);
-    // Without the flag, the edge would look like an input that requires no gradient.
-    if (!to && edge.address != 0) flags |= kNodeHasUnseenEdges;
-    tables_.push<table::NodeEdges>({.node = to});
-  }
-  const NodeId id =
-      tables_.push<table::Nodes>({.time = time,
-                                  .type = ids_.strings[record.header.id],
-                                  .op = lane.op(),
-                                  .flags = flags,
-                                  .edge_count = static_cast<uint16_t>(edges.size()),
-                                  .parameter = accumulates ? allocation_at(record.storage) : AllocationId{},
-                                  .attributes = ids_.strings[record.attributes]});
-  nodes_.insert(record.address, {id, lane_number, record.sequence_nr, record.storage, accumulates});
+  book_.node(record, lane_number, [&](AllocationId parameter) {
+    const auto edges = tail_of<NodeEdge>(record);
+    auto flags = static_cast<uint8_t>(record.header.flags & ~kNodeHasUnseenEdges);
+    for (const NodeEdge& edge : edges) {
+      const NodeId to = book_.node_at(edge.address);
+      // Without the flag, the edge would look like an input that requires no gradient.
+      if (!to && edge.address != 0) flags |= kNodeHasUnseenEdges;
+      tables_.push<table::NodeEdges>({.node = to});
+    }
+    return tables_.push<table::Nodes>({.time = time,
+                                       .type = ids_.strings[record.header.id],
+                                       .op = lane.op(),
+                                       .flags = flags,
+                                       .edge_count = static_cast<uint16_t>(edges.size()),
+                                       .parameter = parameter,
+                                       .attributes = ids_.strings[record.attributes]});
+  });
 }
 
 void ProcessSealer::save(const SaveRecord& record, Time time) {
-  const NodeId node = node_at(record.node);
+  const NodeId node = book_.node_at(record.node);
   const StringId field = ids_.strings[record.header.id];
   if (!node || !field) lose(unattributed_, time);
-  const AllocationId allocation = storage_at(record.storage, record.storage_bytes, time);
+  const AllocationId allocation = storage_at(record.storage, record.storage_bytes);
   const bool is_placed = size_t{record.header.words} * 8 >= sizeof(PlacedSaveRecord);
   tables_.push<table::Saves>(
       {.time = time,
@@ -432,17 +373,17 @@ void ProcessSealer::save(const SaveRecord& record, Time time) {
 void ProcessSealer::held(const HeldRecord& record, Time time) {
   // The probe saw the held storage alive. Meanwhile another thread may have freed a storage that a hook made and
   // returned.
-  const AllocationId allocation = allocation_at(record.storage);
+  const AllocationId allocation = book_.allocation_at(record.storage);
   if (!allocation) return;
   tables_.push<table::Held>({.time = time,
-                             .node = node_at(record.node),
+                             .node = book_.node_at(record.node),
                              .field = ids_.strings[record.header.id],
                              .allocation = allocation,
                              .by = HeldBy{record.header.flags}});
 }
 
 void ProcessSealer::variable(const VariableRecord& record, Time time) {
-  const AllocationId allocation = allocation_at(record.storage);
+  const AllocationId allocation = book_.allocation_at(record.storage);
   if (!allocation) return;
   tables_.push<table::Variables>({.time = time, .allocation = allocation, .name = ids_.strings[record.header.id]});
 }
@@ -451,7 +392,7 @@ void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time 
   tables_.push<table::Rewrites>({.time = time,
                                  .rewrite = ids_.strings[record.header.id],
                                  .flags = record.header.flags,
-                                 .node = node_at(record.node),
+                                 .node = book_.node_at(record.node),
                                  .field = ids_.strings[record.field],
                                  .index = record.index,
                                  .reason = ids_.strings[record.reason],
@@ -460,14 +401,6 @@ void ProcessSealer::rewrite(const RewriteRecord& record, const Lane& lane, Time 
                                  .op = lane.op(),
                                  .stack = ids_.stacks[record.stack],
                                  .module_call = lane.module_call()});
-}
-
-void ProcessSealer::node_release(const NodeReleaseRecord& record, Time time) {
-  const NodeId id = node_at(record.node);
-  // Nodes from the time when only memory was recorded also die; their release loses no data.
-  if (!id) return;
-  tables_.push<table::NodeReleases>({.of = id, .time = time, .flags = record.header.flags});
-  if ((record.header.flags & kNodeDied) != 0) nodes_.erase(record.node);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------
@@ -492,8 +425,10 @@ void ProcessSealer::finish() {
 
 std::vector<ProcessSealer::Peak> ProcessSealer::peaks() const {
   std::vector<Peak> peaks;
-  for (uint32_t i = 0; i < devices_.size(); ++i)
-    if (devices_[i].is_used) peaks.push_back({DeviceId{i}, devices_[i].peak});
+  for (uint32_t i = 0; i < book_.devices().size(); ++i) {
+    const Book::Device& device = book_.devices()[i];
+    if (device.is_used) peaks.push_back({DeviceId{i}, bytes_of(device.peak)});
+  }
   return peaks;
 }
 

@@ -2,13 +2,12 @@
 // with ends, and records the operator, module call and evaluation that were running.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "trace/address_map.h"
+#include "trace/address_book.h"
 #include "trace/local_ids.h"
 #include "trace/record.h"
 #include "trace/seal.h"
@@ -35,8 +34,8 @@ class ProcessSealer {
     uint64_t count = 0;
     Time since;
   };
-  const Lost& unmatched() const { return unmatched_; }
-  const Lost& unattributed() const { return unattributed_; }
+  const Lost& unmatched_events() const { return unmatched_; }
+  const Lost& unattributed_saves() const { return unattributed_; }
   struct Peak {
     DeviceId device;
     Bytes bytes;
@@ -45,18 +44,8 @@ class ProcessSealer {
   uint64_t out_of_memory() const { return out_of_memory_; }
 
  private:
-  struct Live {  // an allocation
-    AllocationId id;
-    DeviceId device;
-    Origin origin;
-    Bytes bytes;
-  };
-  struct LiveNode {
-    NodeId id;
-    uint32_t lane;
-    uint64_t sequence_nr, storage;
-    bool is_accumulate_grad;
-  };
+  using Book = AddressBook<ProcessSealer, AllocationId, NodeId>;
+  friend Book;
   struct OpenEvaluation {
     EvaluationId id;
     NodeId node;
@@ -84,16 +73,11 @@ class ProcessSealer {
     EvaluationId evaluation() const { return evaluations.empty() ? EvaluationId{} : evaluations.back().id; }
     ModuleCallId module_call() const { return module_calls.empty() ? ModuleCallId{} : module_calls.back(); }
   };
-  struct Device {
-    Bytes live, peak;
-    bool is_used = false;
-  };
 
   void operator_begin(const OperatorRecord& record, Lane& lane, Time time);
   void input_views(const InputViewsRecord& record, const Lane& lane);
-  AllocationId allocation(const AllocationRecord& record, const Lane& lane, Time time);
-  void device_allocation(const DeviceAllocationRecord& record, const Lane& lane, Time time);
-  void free_request(const FreeRecord& record, Time time);
+  void allocation(const AllocationRecord& record, const Lane& lane);
+  void device_allocation(const DeviceAllocationRecord& record, const Lane& lane);
   void segment(const SegmentRecord& record, Time time);
   void outside(const OutsideRecord& record, Time time);
   void device_usage(const DeviceUsageRecord& record, Time time);
@@ -101,13 +85,11 @@ class ProcessSealer {
   void memory_pool(const MemoryPoolRecord& record, Time time);
   OperatorId take_call(uint32_t call);  // the operator that made the CUDA call; one call allocates one piece of memory
   void full(const OutOfMemoryRecord& record, const Lane& lane, Time time);
-  void foreign(const ForeignRecord& record, const Lane& lane, Time time);
-  void free(const FreeRecord& record, Time time);
+  void foreign(const ForeignRecord& record, const Lane& lane);
   void node(const NodeRecord& record, const Lane& lane, uint32_t lane_number, Time time);
   void save(const SaveRecord& record, Time time);
   void held(const HeldRecord& record, Time time);
   void variable(const VariableRecord& record, Time time);
-  void node_release(const NodeReleaseRecord& record, Time time);
   void role(const RoleRecord& record, Time time);
   void rewrite(const RewriteRecord& record, const Lane& lane, Time time);
   void evaluation_end(Lane& lane, Time time);
@@ -120,13 +102,19 @@ class ProcessSealer {
   }
   void leave_open(Lane& lane);
 
-  // The live allocation at an address, or 0.
-  AllocationId allocation_at(uint64_t address);
+  AllocationId add_allocation(uint64_t bytes, DeviceId device, Origin origin, const Lane& lane, StackId stack);
   // The live allocation at an address. If the address is unknown and the size is known, adds a foreign allocation.
-  AllocationId storage_at(uint64_t address, uint64_t bytes, Time time);
-  NodeId node_at(uint64_t address);
-  void end_allocation(const Live& live, Time time);
-  void change(DeviceId device, uint64_t more);  // modulo 2^64: pass 0 - bytes to subtract
+  AllocationId storage_at(uint64_t address, uint64_t bytes);
+  uint8_t device_of(const RecordHeader& header) const { return static_cast<uint8_t>(ids_.devices[header.flags].value); }
+
+  // The book's follower.
+  void unmatched() { lose(unmatched_, last_); }
+  void freed(AllocationId id) { tables_.push<table::Frees>({.of = id, .time = last_}); }
+  void freed_unseen(AllocationId id, uint64_t, uint8_t) { freed(id); }
+  void died_unseen(NodeId id, uint64_t) {
+    tables_.push<table::NodeReleases>({.of = id, .time = last_, .flags = kNodeDied});
+  }
+  void peaked(uint8_t, uint64_t) {}
   static void lose(Lost& lost, Time time) {
     if (lost.count++ == 0) lost.since = time;
   }
@@ -135,9 +123,7 @@ class ProcessSealer {
   const Interned& ids_;
   std::vector<Lane> lanes_;
   uint64_t out_of_memory_ = 0;  // requests
-  AddressMap<Live> live_;
-  AddressMap<LiveNode> nodes_;
-  std::array<Device, 256> devices_{};
+  Book book_{*this};
   std::unordered_map<uint32_t, OperatorId> calls_;  // CUDA calls that have not allocated memory yet
   Lost unmatched_, unattributed_;
   Time last_;

@@ -1,11 +1,14 @@
 // The records of a spool, in the order in which a recorded process writes them into its blocks. Written by
-// profiler/record through SpoolWriter, read by the sealer. docs/trace-format.md draws them byte by byte.
+// profiler/record through SpoolWriter, read by the sealer.
 //
 // Every record is a multiple of 8 bytes, little-endian, and starts with RecordHeader. Times are raw ticks of the
 // process's clock; a block's anchor converts them to nanoseconds. Records name memory and nodes by address. The sealer
 // sees all threads in time order and resolves addresses to ids. Interned records (strings, frames, stacks, layouts,
 // modules, devices) precede the first record that names them, on the same lane or earlier in time. Their ids count from
 // 1 in each process; 0 means none.
+//
+// docs/trace-format.md has the comments of kinds, structs, fields and enumerations (scripts/docs). Of a kind or its
+// struct "id: ...; flags: ..." tells the meaning of these fields of the header, and the rest what follows the struct.
 #pragma once
 
 #include <array>
@@ -52,17 +55,17 @@ enum class RecordKind : uint8_t {
   free = 19,
   node = 20,
   save = 21,
-  node_release = 22,  // its saves are released: the node died, or backward released them
+  node_release = 22,  // the node's saves are released: the node died, or backward released them
   evaluation_begin = 23,
   evaluation_end = 24,
-  backward_begin = 25,
+  backward_begin = 25,  // flags: BackwardFlags
   backward_end = 26,
   role = 27,
-  module_begin = 28,
+  module_begin = 28,  // id: module; flags: ModuleCallFlags
   module_end = 29,
-  optimizer_begin = 30,
+  optimizer_begin = 30,  // id: string, its name
   optimizer_end = 31,
-  range_begin = 32,  // torch.profiler.record_function
+  range_begin = 32,  // id: string, its name; torch.profiler.record_function
   range_end = 33,
   foreign = 34,            // a storage that no watched allocator made
   input_views = 35,        // the views that the last begun operator on this lane got as inputs
@@ -99,9 +102,9 @@ static_assert(sizeof(RecordHeader) == 8);
 
 // ---- interned -------------------------------------------------------------------------------------------------
 
-struct StringRecord {  // id: string
+struct StringRecord {  // id: new; the text follows, zero-padded to 8 bytes
   RecordHeader header;
-  uint32_t bytes;  // text follows, zero-padded to 8 bytes
+  uint32_t bytes;
   uint32_t reserved;
 };
 
@@ -110,7 +113,7 @@ struct StringRecord {  // id: string
 // implements.
 inline constexpr std::string_view kInductor = "inductor::";
 
-struct FrameRecord {  // id: frame
+struct FrameRecord {  // id: new
   RecordHeader header;
   uint32_t file;      // string
   uint32_t function;  // string
@@ -118,32 +121,32 @@ struct FrameRecord {  // id: frame
   uint32_t reserved;
 };
 
-struct StackRecord {  // id: stack; uint32_t frame[count] follows, zero-padded
+struct StackRecord {  // id: new; uint32_t frame[count] follows, zero-padded
   RecordHeader header;
   uint32_t count;
   uint32_t reserved;
 };
 
-struct NativeStackRecord {  // id: stack; uint64_t program_counter[count] follows
+struct NativeStackRecord {  // id: new, shared with stack; uint64_t program_counter[count] follows
   RecordHeader header;
   uint32_t count;
   uint32_t reserved;
 };
 
-struct LayoutRecord {  // id: layout; int64_t size[rank], stride[rank] follow, in elements
+struct LayoutRecord {  // id: new; int64_t size[rank], stride[rank] follow, in elements
   RecordHeader header;
   uint32_t dtype;  // string, PyTorch's name: "float32"
   uint16_t element_bytes;
   uint16_t rank;
 };
 
-struct ModuleRecord {  // id: module
+struct ModuleRecord {  // id: new
   RecordHeader header;
   uint32_t path;  // string: "ResNet.layer1.0.conv1"
   uint32_t type;  // string: "Conv2d"
 };
 
-struct DeviceRecord {  // id: device, at most 255
+struct DeviceRecord {  // id: new, at most 255
   RecordHeader header;
   uint32_t name;  // string: "cpu", "cuda:0"
   uint32_t reserved;
@@ -151,11 +154,11 @@ struct DeviceRecord {  // id: device, at most 255
 
 struct MappingRecord {
   RecordHeader header;  // id: string, the path
-  uint64_t begin, end;  // addresses
-  uint64_t bias;        // address minus address in the file
+  uint64_t begin, end;
+  uint64_t bias;  // address minus address in the file
 };
 
-struct LaneRecord {  // id: the lane
+struct LaneRecord {  // id: the lane that takes the rest of the block
   RecordHeader header;
   uint32_t os_thread;  // gettid()
   uint32_t number;     // of this block among the lane's blocks
@@ -182,7 +185,7 @@ struct SourceRecord {
 
 // Steps whose events were removed. Events that name memory or nodes alive at their end remain.
 struct OlderStepsRecord {
-  RecordHeader header;  // id: string, the optimizer whose steps are borders
+  RecordHeader header;  // id: string, the optimizer whose steps separate training steps
   uint64_t until;       // ticks of the last of their events
   uint64_t steps;       // how many
 };
@@ -204,14 +207,13 @@ struct OlderPeakRecord {
 
 // ---- events ---------------------------------------------------------------------------------------------------
 
-struct EventRecord {  // operator_end, evaluation_end, backward_end, module_end, optimizer_end, range_end
+struct EventRecord {
   RecordHeader header;
   uint64_t ticks;
 };
 
-struct NamedEventRecord {  // module_begin (id: module, flags: ModuleCallFlags), optimizer_begin (id: string),
-                           // range_begin (id: string),
-  RecordHeader header;     // backward_begin (flags: BackwardFlags)
+struct NamedEventRecord {
+  RecordHeader header;
   uint64_t ticks;
 };
 
@@ -228,8 +230,8 @@ struct OperatorRecord {  // id: string, "aten::addmm"; flags: OperatorFlags
 };
 enum OperatorFlags : uint8_t { kOperatorIsPythonFunction = 1 };  // a torch.autograd.Function
 
-// Written only for copies (it decides whether two have the same content), for matrix products (it decides their cost),
-// and for cheap in-place operators that write a part of a storage (the rest keeps its content).
+// Written only for copies (whether two have the same content), matrix products (their cost), log-softmax (the bytes of
+// a row), and cheap in-place operators that write a part of a storage (the rest keeps its content).
 struct InputViewsRecord {  // InputView[] follow, as many as the operator has inputs
   RecordHeader header;
   uint64_t ticks;
@@ -256,10 +258,10 @@ struct RewriteRecord {  // id: string, the rewrite: "unneeded-save"; flags: Rewr
 // The low bits are the level: 0 never read, 1 encoded, 2 recomputed, 3 equivalent, 4 shared forward.
 enum RewriteFlags : uint8_t { kRewriteLevel = 7, kRewriteSkipped = 8 };
 
-// Written only if TAPELENS_CHECKSUMS is set. Steps are those of the optimizer whose steps are borders.
-// id: string, the parameter's name or number ("#3"). For a returned gradient of another tensor: "input 2", its place in
-// the call. flags: ChecksumOf
+// Written only if TAPELENS_CHECKSUMS is set. Steps are those of the optimizer whose steps separate training steps.
 struct ChecksumRecord {
+  // id: string, the parameter's name or number ("#3"), for a returned gradient of another tensor its place in the call
+  // ("input 2"); flags: ChecksumOf
   RecordHeader header;
   uint64_t ticks;
   uint64_t step;  // from 0
@@ -286,7 +288,7 @@ struct AllocationRecord {  // id: stack, 0 as for an operator; flags: device id
   uint64_t bytes;
 };
 
-struct FreeRecord {  // also a free_request; flags: device id
+struct FreeRecord {  // flags: device id
   RecordHeader header;
   uint64_t ticks;
   uint64_t address;
@@ -411,7 +413,9 @@ struct NodeEdge {
   uint64_t input_nr;
 };
 
-struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
+// A save of a function that torch.compile compiled and whose graph is known is longer.
+struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags; PlacedSaveRecord goes on with uint32_t stack,
+                     // uint32_t 0
   RecordHeader header;
   uint64_t ticks;
   uint64_t node;     // address, 0 if not known (an unattributed save)
@@ -421,7 +425,6 @@ struct SaveRecord {  // id: string, the field: "input"; flags: SaveFlags
   uint32_t layout;
   uint32_t index;  // place in a field that is a list, else 0
 };
-// Longer than other saves: the function was compiled by torch.compile, and its graph is known.
 struct PlacedSaveRecord {
   SaveRecord save;
   uint32_t stack;  // stack of the line that computed the saved tensor; 0: not known
@@ -435,7 +438,7 @@ enum SaveFlags : uint8_t {
 };
 
 // A storage that is kept for backward by something other than a save.
-struct HeldRecord {  // id: string, the purpose: the field ("input"), the attribute ("mask"); 0: not known; flags:
+struct HeldRecord {  // id: string, the purpose: the field ("input"), the attribute ("mask"), 0: not known; flags:
                      // HeldBy
   RecordHeader header;
   uint64_t ticks;
@@ -501,7 +504,6 @@ struct ForeignRecord {  // flags: device id
 
 // The minimum layout of a record of a kind.
 struct RecordShape {
-  RecordKind kind{};
   // Size of the fixed part. In a record without a tail, further bytes are fields of a newer writer.
   size_t bytes = 0;
   size_t element = 0;                        // size of a tail element, if it has a tail; `count` gives their number
@@ -510,80 +512,121 @@ struct RecordShape {
 
 namespace detail {
 template <class Record>
-constexpr RecordShape fixed(RecordKind kind) {
-  return {kind, sizeof(Record)};
+constexpr RecordShape fixed() {
+  return {sizeof(Record)};
 }
 template <class Record, class Element>
-constexpr RecordShape with_tail(RecordKind kind) {
-  return {kind, sizeof(Record), sizeof(Element)};
+constexpr RecordShape with_tail() {
+  return {sizeof(Record), sizeof(Element)};
 }
 template <class Record, auto field>
-constexpr RecordShape with_count(RecordKind kind, size_t element) {
-  return {kind, sizeof(Record), element,
+constexpr RecordShape with_count(size_t element) {
+  return {sizeof(Record), element,
           [](const void* record) { return uint64_t{static_cast<const Record*>(record)->*field}; }};
 }
-}  // namespace detail
 
-inline constexpr RecordShape kRecordShapes[] = {
-    detail::with_count<StringRecord, &StringRecord::bytes>(RecordKind::string, 1),
-    detail::fixed<FrameRecord>(RecordKind::frame),
-    detail::with_count<StackRecord, &StackRecord::count>(RecordKind::stack, sizeof(uint32_t)),
-    detail::with_count<NativeStackRecord, &NativeStackRecord::count>(RecordKind::native_stack, sizeof(uint64_t)),
-    detail::with_count<LayoutRecord, &LayoutRecord::rank>(RecordKind::layout, 2 * sizeof(int64_t)),
-    detail::fixed<ModuleRecord>(RecordKind::module),
-    detail::fixed<DeviceRecord>(RecordKind::device),
-    detail::fixed<MappingRecord>(RecordKind::mapping),
-    detail::fixed<InformationRecord>(RecordKind::information),
-    detail::fixed<LossRecord>(RecordKind::loss),
-    detail::fixed<LaneRecord>(RecordKind::lane),
-    detail::fixed<SourceRecord>(RecordKind::source),
-    detail::fixed<OlderStepsRecord>(RecordKind::older_steps),
-    detail::fixed<OlderLaneRecord>(RecordKind::older_lane),
-    detail::fixed<OlderPeakRecord>(RecordKind::older_peak),
-    detail::with_tail<OperatorRecord, uint64_t>(RecordKind::operator_begin),
-    detail::fixed<EventRecord>(RecordKind::operator_end),
-    detail::fixed<AllocationRecord>(RecordKind::allocation),
-    detail::fixed<FreeRecord>(RecordKind::free),
-    detail::with_tail<NodeRecord, NodeEdge>(RecordKind::node),
-    detail::fixed<SaveRecord>(RecordKind::save),
-    detail::fixed<NodeReleaseRecord>(RecordKind::node_release),
-    detail::fixed<EvaluationRecord>(RecordKind::evaluation_begin),
-    detail::fixed<EventRecord>(RecordKind::evaluation_end),
-    detail::fixed<NamedEventRecord>(RecordKind::backward_begin),
-    detail::fixed<EventRecord>(RecordKind::backward_end),
-    detail::fixed<RoleRecord>(RecordKind::role),
-    detail::fixed<NamedEventRecord>(RecordKind::module_begin),
-    detail::fixed<EventRecord>(RecordKind::module_end),
-    detail::fixed<NamedEventRecord>(RecordKind::optimizer_begin),
-    detail::fixed<EventRecord>(RecordKind::optimizer_end),
-    detail::fixed<NamedEventRecord>(RecordKind::range_begin),
-    detail::fixed<EventRecord>(RecordKind::range_end),
-    detail::fixed<ForeignRecord>(RecordKind::foreign),
-    detail::with_tail<InputViewsRecord, InputView>(RecordKind::input_views),
-    detail::fixed<RewriteRecord>(RecordKind::rewrite),
-    detail::fixed<ChecksumRecord>(RecordKind::checksum),
-    detail::fixed<DeviceAllocationRecord>(RecordKind::device_allocation),
-    detail::fixed<FreeRecord>(RecordKind::free_request),
-    detail::fixed<SegmentRecord>(RecordKind::segment),
-    detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
-    detail::fixed<DeviceAllocationRecord>(RecordKind::device_allocation),
-    detail::fixed<FreeRecord>(RecordKind::free_request),
-    detail::fixed<SegmentRecord>(RecordKind::segment),
-    detail::fixed<OutOfMemoryRecord>(RecordKind::out_of_memory),
-    detail::fixed<ValueReadRecord>(RecordKind::value_read),
-    detail::fixed<OutsideRecord>(RecordKind::outside),
-    detail::fixed<DeviceUsageRecord>(RecordKind::device_usage),
-    detail::fixed<OutsideCallRecord>(RecordKind::outside_call),
-    detail::fixed<VirtualMemoryRecord>(RecordKind::virtual_memory),
-    detail::fixed<MemoryPoolRecord>(RecordKind::memory_pool),
-    detail::fixed<HeldRecord>(RecordKind::held),
-    detail::fixed<VariableRecord>(RecordKind::variable),
-};
+// Without `default`, so that the compiler names a kind that has no shape.
+constexpr RecordShape declared_shape(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::string:
+      return with_count<StringRecord, &StringRecord::bytes>(1);
+    case RecordKind::frame:
+      return fixed<FrameRecord>();
+    case RecordKind::stack:
+      return with_count<StackRecord, &StackRecord::count>(sizeof(uint32_t));
+    case RecordKind::native_stack:
+      return with_count<NativeStackRecord, &NativeStackRecord::count>(sizeof(uint64_t));
+    case RecordKind::layout:
+      return with_count<LayoutRecord, &LayoutRecord::rank>(2 * sizeof(int64_t));
+    case RecordKind::module:
+      return fixed<ModuleRecord>();
+    case RecordKind::device:
+      return fixed<DeviceRecord>();
+    case RecordKind::mapping:
+      return fixed<MappingRecord>();
+    case RecordKind::information:
+      return fixed<InformationRecord>();
+    case RecordKind::loss:
+      return fixed<LossRecord>();
+    case RecordKind::lane:
+      return fixed<LaneRecord>();
+    case RecordKind::source:
+      return fixed<SourceRecord>();
+    case RecordKind::older_steps:
+      return fixed<OlderStepsRecord>();
+    case RecordKind::older_lane:
+      return fixed<OlderLaneRecord>();
+    case RecordKind::older_peak:
+      return fixed<OlderPeakRecord>();
+    case RecordKind::operator_begin:
+      return with_tail<OperatorRecord, uint64_t>();
+    case RecordKind::operator_end:
+    case RecordKind::evaluation_end:
+    case RecordKind::backward_end:
+    case RecordKind::module_end:
+    case RecordKind::optimizer_end:
+    case RecordKind::range_end:
+      return fixed<EventRecord>();
+    case RecordKind::allocation:
+      return fixed<AllocationRecord>();
+    case RecordKind::free:
+    case RecordKind::free_request:
+      return fixed<FreeRecord>();
+    case RecordKind::node:
+      return with_tail<NodeRecord, NodeEdge>();
+    case RecordKind::save:
+      return fixed<SaveRecord>();
+    case RecordKind::node_release:
+      return fixed<NodeReleaseRecord>();
+    case RecordKind::evaluation_begin:
+      return fixed<EvaluationRecord>();
+    case RecordKind::backward_begin:
+    case RecordKind::module_begin:
+    case RecordKind::optimizer_begin:
+    case RecordKind::range_begin:
+      return fixed<NamedEventRecord>();
+    case RecordKind::role:
+      return fixed<RoleRecord>();
+    case RecordKind::foreign:
+      return fixed<ForeignRecord>();
+    case RecordKind::input_views:
+      return with_tail<InputViewsRecord, InputView>();
+    case RecordKind::rewrite:
+      return fixed<RewriteRecord>();
+    case RecordKind::checksum:
+      return fixed<ChecksumRecord>();
+    case RecordKind::device_allocation:
+      return fixed<DeviceAllocationRecord>();
+    case RecordKind::segment:
+      return fixed<SegmentRecord>();
+    case RecordKind::out_of_memory:
+      return fixed<OutOfMemoryRecord>();
+    case RecordKind::value_read:
+      return fixed<ValueReadRecord>();
+    case RecordKind::outside:
+      return fixed<OutsideRecord>();
+    case RecordKind::device_usage:
+      return fixed<DeviceUsageRecord>();
+    case RecordKind::outside_call:
+      return fixed<OutsideCallRecord>();
+    case RecordKind::virtual_memory:
+      return fixed<VirtualMemoryRecord>();
+    case RecordKind::memory_pool:
+      return fixed<MemoryPoolRecord>();
+    case RecordKind::held:
+      return fixed<HeldRecord>();
+    case RecordKind::variable:
+      return fixed<VariableRecord>();
+  }
+  return {};
+}
+}  // namespace detail
 
 // By kind. `bytes` is 0 for an unknown kind.
 inline constexpr auto kShapeOfKind = [] {
   std::array<RecordShape, 256> shapes{};
-  for (const RecordShape& shape : kRecordShapes) shapes[static_cast<size_t>(shape.kind)] = shape;
+  for (size_t kind = 0; kind < shapes.size(); ++kind)
+    shapes[kind] = detail::declared_shape(static_cast<RecordKind>(kind));
   return shapes;
 }();
 

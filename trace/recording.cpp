@@ -14,7 +14,6 @@
 #include "trace/column_codec.h"
 #include "trace/regular_file.h"
 #include "trace/sealed_format.h"
-#include "trace/sealed_summary.h"
 
 namespace tapelens::trace {
 namespace {

@@ -71,4 +71,9 @@ class Recording {
   std::unique_ptr<Mapped> mapped_;
 };
 
+// The summary that a sealed file stores (SealOptions::summarize), read without the columns. Verifies header, directory
+// and footer, and does not read chunks. Empty if the file has no summary, as in older versions. Errors are those of
+// Recording::open.
+Result<std::string> read_summary(const std::string& path);
+
 }  // namespace tapelens::trace

@@ -12,9 +12,9 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
+#include "trace/address_book.h"
 #include "trace/older_writer.h"
 #include "trace/spool_reader.h"
 #include "trace/step_borders.h"
@@ -30,44 +30,31 @@ class LiveBytes {
  public:
   // Returns the bytes on the event's device.
   uint64_t event(const RecordHeader* record) {
-    switch (record->kind) {
-      case RecordKind::allocation: {
-        const auto& made = *reinterpret_cast<const AllocationRecord*>(record);
-        return add(made.address, record->flags, made.bytes);
-      }
-      case RecordKind::device_allocation: {
-        const auto& made = *reinterpret_cast<const DeviceAllocationRecord*>(record);
-        if ((made.flags & kDeviceAllocationIsOlder) != 0 && live_.contains(made.address)) return 0;
-        return add(made.address, record->flags, made.bytes);
-      }
-      case RecordKind::free:
-        end(reinterpret_cast<const FreeRecord*>(record)->address);
-        return 0;
-      default:
-        return 0;
+    const uint8_t device = record->flags;
+    if (record->kind == RecordKind::free) book_.free(as<FreeRecord>(record));
+    if (record->kind == RecordKind::allocation) {
+      const auto& made = as<AllocationRecord>(record);
+      book_.allocation(made.address, made.bytes, device, [] { return Nothing{}; });
+      return book_.devices()[device].live;
     }
+    if (record->kind == RecordKind::device_allocation) {
+      book_.device_allocation(as<DeviceAllocationRecord>(record), device, [](bool) { return Nothing{}; });
+      return book_.devices()[device].live;
+    }
+    return 0;
   }
 
  private:
-  struct Live {
-    uint8_t device;
-    uint64_t bytes;
-  };
-  uint64_t add(uint64_t address, uint8_t device, uint64_t bytes) {
-    if (address == 0) return 0;
-    end(address);
-    live_[address] = {device, bytes};
-    return bytes_[device] += bytes;
-  }
-  void end(uint64_t address) {
-    const auto at = live_.find(address);
-    if (at == live_.end()) return;
-    bytes_[at->second.device] -= at->second.bytes;
-    live_.erase(at);
-  }
+  struct Nothing {};
+  using Book = AddressBook<LiveBytes, Nothing, Nothing>;
+  friend Book;
+  void unmatched() {}
+  void freed(Nothing) {}
+  void freed_unseen(Nothing, uint64_t, uint8_t) {}
+  void died_unseen(Nothing, uint64_t) {}
+  void peaked(uint8_t, uint64_t) {}
 
-  std::unordered_map<uint64_t, Live> live_;
-  std::array<uint64_t, 256> bytes_{};
+  Book book_{*this};
 };
 
 // The events of the steps to remove.

@@ -1,6 +1,6 @@
 // The tables and columns of a sealed recording, with their units and encodings. This is their only declaration: it
 // determines what the sealer pushes and flushes, what the analyzer decodes and which ids the analyzer checks (table.h).
-// docs/trace-format.md lists the same.
+// docs/trace-format.md has the tables and their comments (scripts/docs).
 //
 // A column's number is in files and is never reused; a reader skips unknown numbers. Retired are table 40 and, in other
 // tables: operators 5 and 6, allocations 4, nodes 3 and 7, node_edges 1, backwards 2.
@@ -8,7 +8,7 @@
 // Rows count from 1, so that an id is a row and 0 means none. All processes share the tables below
 // kFirstTableOfProcess; each process has its own copy of the other tables. Ends of operators, allocations, ...
 // have their own tables, in time order, because they are known later: this lets a sealer stream. Rows are in time order
-// unless noted. A time column with delta encoding never decreases. column is a delta never falls.
+// unless noted. A time column with delta encoding never decreases.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +77,7 @@ namespace table {
 
 // ---- shared
 
-// The UTF-8 text of all strings, one after another.
+// The UTF-8 text of all strings, one after another; well-formed.
 template <template <class> class Of>
 struct StringBytes {
   static constexpr Table kTable = Table::string_bytes;
@@ -91,7 +91,7 @@ struct Strings {
   static constexpr Table kTable = Table::strings;
   static constexpr const char* kName = "strings";
   using Id = StringId;
-  Of<Plain<0, "bytes", uint32_t>> bytes;
+  Of<Plain<0, "bytes", uint32_t>> bytes;  // of each string, in the order of string_bytes
 };
 
 template <template <class> class Of>
@@ -153,7 +153,7 @@ struct Devices {
   static constexpr Table kTable = Table::devices;
   static constexpr const char* kName = "devices";
   using Id = DeviceId;
-  Of<Plain<0, "name", StringId>> name;
+  Of<Plain<0, "name", StringId>> name;  // at most 255 rows
 };
 
 // ---- one per process
@@ -172,7 +172,7 @@ struct Threads {
   static constexpr Table kTable = Table::threads;
   static constexpr const char* kName = "threads";
   using Id = ThreadId;
-  Of<Plain<0, "os_id", uint32_t>> os_id;  // gettid()
+  Of<Plain<0, "os_id", uint32_t>> os_id;  // gettid(); one row for each lane, at most 65535
 };
 
 template <template <class> class Of>
@@ -182,13 +182,13 @@ struct Operators {
   using Id = OperatorId;
   Of<Delta<0, "begin", Time>> begin;
   Of<Plain<1, "name", StringId>> name;
-  Of<Plain<2, "thread", ThreadId>> thread;
-  Of<Plain<3, "stack", StackId>> stack;  // own
-  Of<Plain<4, "module_call", ModuleCallId>> module_call;
-  Of<Plain<7, "input_count", uint16_t>> input_count;    // rows in operator_inputs
-  Of<Delta<8, "parent", OperatorId>> parent;            // the enclosing operator
-  Of<Delta<9, "evaluation", EvaluationId>> evaluation;  // the enclosing evaluation
-  Of<Plain<10, "written", uint32_t>> written;           // a bit for each input: OperatorRecord
+  Of<Plain<2, "thread", ThreadId>> thread;  // 0: past 65535 threads
+  Of<Plain<3, "stack", StackId>> stack;     // 0: the stack of the enclosing operator, or of the node under evaluation
+  Of<Plain<4, "module_call", ModuleCallId>> module_call;  // the innermost open call
+  Of<Plain<7, "input_count", uint16_t>> input_count;      // rows in operator_inputs
+  Of<Delta<8, "parent", OperatorId>> parent;              // the enclosing operator
+  Of<Delta<9, "evaluation", EvaluationId>> evaluation;    // the enclosing evaluation
+  Of<Plain<10, "written", uint32_t>> written;             // a bit for each input, as in operator_begin
 };
 
 template <template <class> class Of>
@@ -225,13 +225,13 @@ struct Allocations {
   static constexpr const char* kName = "allocations";
   using Id = AllocationId;
   Of<Delta<0, "time", Time>> time;
-  Of<Plain<1, "bytes", Bytes>> bytes;
+  Of<Plain<1, "bytes", Bytes>> bytes;  // requested
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "origin", Origin>> origin;
-  Of<Delta<5, "operator", OperatorId>> op;  // the innermost open operator
-  Of<Delta<6, "evaluation", EvaluationId>> evaluation;
-  Of<Plain<7, "stack", StackId>> stack;  // 0: the stack of its operator
-  Of<Plain<8, "module_call", ModuleCallId>> module_call;
+  Of<Delta<5, "operator", OperatorId>> op;                // the innermost open operator
+  Of<Delta<6, "evaluation", EvaluationId>> evaluation;    // the innermost open evaluation
+  Of<Plain<7, "stack", StackId>> stack;                   // 0: the stack of its operator
+  Of<Plain<8, "module_call", ModuleCallId>> module_call;  // the innermost open call
 };
 
 template <template <class> class Of>
@@ -250,11 +250,11 @@ struct DeviceBlocks {
   static constexpr const char* kName = "device_blocks";
   using Id = DeviceBlockId;
   Of<Delta<0, "allocation", AllocationId>> allocation;
-  Of<Plain<1, "rounded", Bytes>> rounded;
+  Of<Plain<1, "rounded", Bytes>> rounded;  // bytes of the block
   Of<Delta<2, "address", uint64_t>> address;
   Of<Plain<3, "stream", uint64_t>> stream;          // a handle; 0: the default stream
-  Of<Plain<4, "graph_pool", uint32_t>> graph_pool;  // PoolNumbers
-  Of<Plain<5, "user_pool", uint32_t>> user_pool;
+  Of<Plain<4, "graph_pool", uint32_t>> graph_pool;  // PyTorch's number of a captured graph; 0: none
+  Of<Plain<5, "user_pool", uint32_t>> user_pool;    // number of a torch.cuda.MemPool; 0: none
 };
 
 // The time at which the program freed an allocation that other streams still used. Its row in frees has the time of the
@@ -279,9 +279,9 @@ struct SegmentEvents {
   Of<Plain<2, "change", SegmentChange>> change;
   Of<Delta<3, "address", uint64_t>> address;
   Of<Plain<4, "bytes", Bytes>> bytes;
-  Of<Plain<5, "stream", uint64_t>> stream;
-  Of<Plain<6, "graph_pool", uint32_t>> graph_pool;
-  Of<Plain<7, "user_pool", uint32_t>> user_pool;
+  Of<Plain<5, "stream", uint64_t>> stream;          // a handle
+  Of<Plain<6, "graph_pool", uint32_t>> graph_pool;  // as in device_blocks
+  Of<Plain<7, "user_pool", uint32_t>> user_pool;    // as in device_blocks
 };
 
 // Allocations and frees of the driver, for any library. After an `ended` row they are not known.
@@ -291,7 +291,7 @@ struct OutsideEvents {
   static constexpr const char* kName = "outside_events";
   using Id = OutsideEventId;
   Of<Delta<0, "time", Time>> time;  // when it was reported
-  Of<Plain<1, "age", Time>> age;    // from the event to its report
+  Of<Plain<1, "age", Time>> age;    // ns from the event to its report; no event is before the start of the recording
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", OutsideChange>> change;
   Of<Plain<4, "memory", OutsideMemory>> memory;
@@ -308,14 +308,14 @@ struct VirtualMemory {
   static constexpr const char* kName = "virtual_memory";
   using Id = VirtualMemoryId;
   Of<Delta<0, "time", Time>> time;  // when it was reported
-  Of<Plain<1, "age", Time>> age;    // from the event to its report
+  Of<Plain<1, "age", Time>> age;    // as in outside_events
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", VirtualChange>> change;
   Of<Plain<4, "handle", uint64_t>> handle;
   Of<Delta<5, "address", uint64_t>> address;
   Of<Plain<6, "bytes", Bytes>> bytes;
-  Of<Plain<7, "library", StringId>> library;
-  Of<Plain<8, "operator", OperatorId>> op;
+  Of<Plain<7, "library", StringId>> library;  // as in outside_events
+  Of<Plain<8, "operator", OperatorId>> op;    // as in outside_events
 };
 
 // The sizes of the driver's pools, one row for each report.
@@ -325,10 +325,10 @@ struct MemoryPools {
   static constexpr const char* kName = "memory_pools";
   using Id = MemoryPoolId;
   Of<Delta<0, "time", Time>> time;  // when it was reported
-  Of<Plain<1, "age", Time>> age;    // from the state to its report
+  Of<Plain<1, "age", Time>> age;    // ns from the state to its report
   Of<Plain<2, "device", DeviceId>> device;
   Of<Plain<3, "change", PoolChange>> change;
-  Of<Plain<4, "address", uint64_t>> address;
+  Of<Plain<4, "address", uint64_t>> address;  // names the pool
   Of<Plain<5, "reserved", Bytes>> reserved;
   Of<Plain<6, "used", Bytes>> used;
 };
@@ -341,8 +341,8 @@ struct DeviceUsage {
   using Id = DeviceUsageId;
   Of<Delta<0, "time", Time>> time;
   Of<Plain<1, "device", DeviceId>> device;
-  Of<Plain<2, "used", Bytes>> used;
-  Of<Plain<3, "total", Bytes>> total;
+  Of<Plain<2, "used", Bytes>> used;    // bytes, by all processes
+  Of<Plain<3, "total", Bytes>> total;  // bytes of the device
 };
 
 template <template <class> class Of>
@@ -352,13 +352,13 @@ struct OutOfMemory {
   using Id = OutOfMemoryId;
   Of<Delta<0, "time", Time>> time;
   Of<Plain<1, "device", DeviceId>> device;
-  Of<Plain<2, "bytes", Bytes>> bytes;
-  Of<Plain<3, "allocated", Bytes>> allocated;
-  Of<Plain<4, "reserved", Bytes>> reserved;
-  Of<Plain<5, "free", uint64_t>> free;      // on the device; 2^64-1: not known
-  Of<Delta<6, "operator", OperatorId>> op;  // the innermost open operator
-  Of<Plain<7, "stack", StackId>> stack;     // 0: the stack of its operator
-  Of<Plain<8, "module_call", ModuleCallId>> module_call;
+  Of<Plain<2, "bytes", Bytes>> bytes;                     // size of the block that the allocator could not get
+  Of<Plain<3, "allocated", Bytes>> allocated;             // bytes, by the allocator's count
+  Of<Plain<4, "reserved", Bytes>> reserved;               // likewise
+  Of<Plain<5, "free", uint64_t>> free;                    // on the device; 2^64-1: not known
+  Of<Delta<6, "operator", OperatorId>> op;                // the innermost open operator
+  Of<Plain<7, "stack", StackId>> stack;                   // 0: the stack of its operator
+  Of<Plain<8, "module_call", ModuleCallId>> module_call;  // the innermost open call
 };
 
 template <template <class> class Of>
@@ -368,7 +368,7 @@ struct Nodes {
   using Id = NodeId;
   Of<Delta<0, "time", Time>> time;
   Of<Plain<1, "type", StringId>> type;
-  Of<Delta<2, "operator", OperatorId>> op;
+  Of<Delta<2, "operator", OperatorId>> op;            // the innermost open operator
   Of<Plain<4, "flags", uint8_t>> flags;               // NodeFlags
   Of<Plain<5, "edge_count", uint16_t>> edge_count;    // rows in node_edges
   Of<Plain<6, "parameter", AllocationId>> parameter;  // set for an AccumulateGrad
@@ -380,7 +380,8 @@ struct NodeEdges {
   static constexpr Table kTable = Table::node_edges;
   static constexpr const char* kName = "node_edges";
   using Id = NoId;
-  Of<Delta<0, "node", NodeId>> node;  // any row: an AccumulateGrad may be recorded later
+  // any row: an AccumulateGrad may be recorded later; 0: none, or (flag 4 of its node) not recorded
+  Of<Delta<0, "node", NodeId>> node;
 };
 
 template <template <class> class Of>
@@ -399,11 +400,11 @@ struct Saves {
   static constexpr const char* kName = "saves";
   using Id = SaveId;
   Of<Delta<0, "time", Time>> time;
-  Of<Delta<1, "node", NodeId>> node;  // none: unattributed
+  Of<Delta<1, "node", NodeId>> node;  // 0: unattributed
   Of<Plain<2, "field", StringId>> field;
-  Of<Plain<3, "index", uint32_t>> index;  // place in a field that is a list, else 0
-  Of<Delta<4, "allocation", AllocationId>> allocation;
-  Of<Plain<5, "storage_offset", uint64_t>> offset;  // elements
+  Of<Plain<3, "index", uint32_t>> index;                // place in a field that is a list, else 0
+  Of<Delta<4, "allocation", AllocationId>> allocation;  // 0: it holds no bytes
+  Of<Plain<5, "storage_offset", uint64_t>> offset;      // elements
   Of<Plain<6, "layout", LayoutId>> layout;
   Of<Plain<7, "flags", uint8_t>> flags;  // SaveFlags
   Of<Plain<8, "stack", StackId>> stack;  // stack of the line that computed it; 0: the stack of its allocation
@@ -443,9 +444,9 @@ struct ImportedFacts {
   static constexpr const char* kName = "imported_facts";
   using Id = ImportedFactsId;
   Of<Delta<0, "allocation", AllocationId>> allocation;
-  Of<Plain<1, "operator", StringId>> op;    // innermost
+  Of<Plain<1, "operator", StringId>> op;    // the innermost; 0: not known
   Of<Plain<2, "called", StringId>> called;  // outermost operator between the allocation and the first Python frame
-  Of<Plain<3, "node", StringId>> node;      // type of the node under evaluation
+  Of<Plain<3, "node", StringId>> node;      // type of the node under evaluation; 0: none, or not known
   Of<Plain<4, "phase", ImportedPhase>> phase;
   Of<Plain<5, "role", ImportedRole>> role;
   Of<Plain<6, "evidence", StringId>> evidence;  // the evidence for the role
@@ -471,14 +472,14 @@ struct EvaluationEnds {
   Of<Delta<1, "end", Time>> end;
 };
 
-// Few and long. Rows are written at their end, so they are in the order of their ends. 2^64-1: no end was seen.
+// Few and long. Rows are written at their end, so they are in the order of their ends.
 template <template <class> class Of>
 struct Backwards {
   static constexpr Table kTable = Table::backwards;
   static constexpr const char* kName = "backwards";
   using Id = NoId;
   Of<Plain<0, "begin", Time>> begin;
-  Of<Plain<1, "end", Time>> end;
+  Of<Plain<1, "end", Time>> end;         // 2^64-1: never
   Of<Plain<3, "flags", uint8_t>> flags;  // BackwardFlags
 };
 
@@ -488,8 +489,8 @@ struct OptimizerSteps {
   static constexpr const char* kName = "optimizer_steps";
   using Id = NoId;
   Of<Plain<0, "begin", Time>> begin;
-  Of<Plain<1, "end", Time>> end;
-  Of<Plain<2, "name", StringId>> name;  // one per object
+  Of<Plain<1, "end", Time>> end;        // 2^64-1: never. Rows are in the order of their ends
+  Of<Plain<2, "name", StringId>> name;  // one for each optimizer object
 };
 
 template <template <class> class Of>
@@ -498,7 +499,7 @@ struct Ranges {
   static constexpr const char* kName = "ranges";
   using Id = NoId;
   Of<Plain<0, "begin", Time>> begin;
-  Of<Plain<1, "end", Time>> end;
+  Of<Plain<1, "end", Time>> end;  // 2^64-1: never. Rows are in the order of their ends
   Of<Plain<2, "name", StringId>> name;
   Of<Plain<3, "thread", ThreadId>> thread;
 };
@@ -526,13 +527,13 @@ struct Rewrites {
   Of<Plain<2, "flags", uint8_t>> flags;  // RewriteFlags
   Of<Delta<3, "node", NodeId>> node;     // 0: a rewrite of an operator
   Of<Plain<4, "field", StringId>> field;
-  Of<Plain<5, "index", uint32_t>> index;
-  Of<Plain<6, "reason", StringId>> reason;  // 0: it was applied
-  Of<Plain<7, "bytes", Bytes>> bytes;
-  Of<Plain<8, "kept", Bytes>> kept;
-  Of<Delta<9, "operator", OperatorId>> op;  // the innermost open operator
-  Of<Plain<10, "stack", StackId>> stack;    // 0: the stack of its operator
-  Of<Plain<11, "module_call", ModuleCallId>> module_call;
+  Of<Plain<5, "index", uint32_t>> index;                   // place in a field that is a list, else 0
+  Of<Plain<6, "reason", StringId>> reason;                 // 0: it was applied
+  Of<Plain<7, "bytes", Bytes>> bytes;                      // no longer held
+  Of<Plain<8, "kept", Bytes>> kept;                        // bytes that the rewrite holds instead
+  Of<Delta<9, "operator", OperatorId>> op;                 // the innermost open operator
+  Of<Plain<10, "stack", StackId>> stack;                   // 0: the stack of its operator
+  Of<Plain<11, "module_call", ModuleCallId>> module_call;  // the innermost open call
 };
 
 // Checksums of losses, gradients and parameters: recorded only for `tapelens verify`.
@@ -542,11 +543,11 @@ struct Checksums {
   static constexpr const char* kName = "checksums";
   using Id = ChecksumId;
   Of<Delta<0, "time", Time>> time;
-  Of<Delta<1, "step", uint64_t>> step;
-  Of<Plain<2, "of", uint8_t>> of;  // ChecksumOf
+  Of<Delta<1, "step", uint64_t>> step;  // from 0
+  Of<Plain<2, "of", uint8_t>> of;       // ChecksumOf
   Of<Plain<3, "name", StringId>> name;
   Of<Plain<4, "value", uint64_t>> value;
-  Of<Plain<5, "spent", Time>> spent;  // time to compute it
+  Of<Plain<5, "spent", Time>> spent;  // ns to compute it, up to its time
 };
 
 // Sizes and hashes of the files that frames name, at the time they ran.
@@ -581,8 +582,8 @@ struct ModuleCalls {
   Of<Delta<0, "begin", Time>> begin;
   Of<Plain<1, "module", ModuleId>> module;
   Of<Plain<2, "thread", ThreadId>> thread;
-  Of<Delta<3, "parent", ModuleCallId>> parent;
-  Of<Plain<4, "flags", uint8_t>> flags;  // ModuleCallFlags
+  Of<Delta<3, "parent", ModuleCallId>> parent;  // the enclosing call
+  Of<Plain<4, "flags", uint8_t>> flags;         // ModuleCallFlags
 };
 
 template <template <class> class Of>
@@ -601,7 +602,7 @@ struct Losses {
   using Id = NoId;
   Of<Plain<0, "kind", Loss>> kind;
   Of<Plain<1, "count", uint64_t>> count;
-  Of<Plain<2, "since", Time>> since;
+  Of<Plain<2, "since", Time>> since;  // time of the first
 };
 
 }  // namespace table

@@ -95,8 +95,8 @@ Losses losses_of(const SpoolReader& spool, const ProcessSealer& sealer, TickCloc
   losses.add(Loss::forked_child, facts.forked_children, {});
   losses.add(Loss::torn_block, spool.torn_blocks(), {});
   losses.add(Loss::unknown_record, spool.unknown_records(), {});
-  losses.add(Loss::unmatched_event, sealer.unmatched().count, sealer.unmatched().since);
-  losses.add(Loss::unattributed_save, sealer.unattributed().count, sealer.unattributed().since);
+  losses.add(Loss::unmatched_event, sealer.unmatched_events().count, sealer.unmatched_events().since);
+  losses.add(Loss::unattributed_save, sealer.unattributed_saves().count, sealer.unattributed_saves().since);
   if (!facts.finished) losses.add(Loss::truncated_spool, 1, sealer.last());
   return losses;
 }

@@ -15,9 +15,9 @@ constexpr RecordHeader header_of(RecordKind kind, uint8_t flags, uint32_t id = 0
 
 // Breaks reference cycles.
 StillNeeded::~StillNeeded() {
-  for (auto* all : {&live_, &nodes_}) {
-    for (auto& [address, item] : *all) item->own.clear();
-  }
+  const auto clear = [](const Ref& item) { item->own.clear(); };
+  book_.each_allocation(clear);
+  book_.each_node(clear);
 }
 
 void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64_t ticks) {
@@ -30,30 +30,27 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return lane.operators.push_back(item_here(lane));
     case RecordKind::operator_end:
       return end(lane.operators);
-    case RecordKind::allocation:
-      return allocation(lane, as<AllocationRecord>(record).address, as<AllocationRecord>(record).bytes);
-    case RecordKind::device_allocation: {
-      const auto& block = as<DeviceAllocationRecord>(record);
-      if ((block.flags & kDeviceAllocationIsOlder) == 0) return allocation(lane, block.address, block.bytes);
-      if (!live_.contains(block.address)) allocation(Lane(), block.address, block.bytes);
-      return;
+    case RecordKind::allocation: {
+      const auto& made = as<AllocationRecord>(record);
+      return book_.allocation(made.address, made.bytes, record->flags, [&] { return item_here(lane); });
     }
-    case RecordKind::free_request: {
-      const Ref of = allocation_at(as<FreeRecord>(record).address);
-      if (!of) return lose(Loss::unmatched_event);
-      return of->own.push_back(item());
-    }
-    case RecordKind::free: {
-      const uint64_t address = as<FreeRecord>(record).address;
-      if (address == 0 || !live_.contains(address)) return lose(Loss::unmatched_event);
-      return end_allocation(address, now_);
-    }
+    case RecordKind::device_allocation:
+      return book_.device_allocation(as<DeviceAllocationRecord>(record), record->flags,
+                                     [&](bool is_older) { return is_older ? item() : item_here(lane); });
+    case RecordKind::free_request:
+      return book_.free_request(as<FreeRecord>(record), [&](const Ref& of) { of->own.push_back(item()); });
+    case RecordKind::free:
+      return book_.free(as<FreeRecord>(record));
     case RecordKind::foreign:
-      return foreign(lane, as<ForeignRecord>(record));
+      return book_.foreign(as<ForeignRecord>(record), record->flags, [&] { return item_here(lane); });
     case RecordKind::segment:
       return segment(as<SegmentRecord>(record));
     case RecordKind::outside:
       return outside(as<OutsideRecord>(record));
+    case RecordKind::virtual_memory:
+      return virtual_memory(as<VirtualMemoryRecord>(record));
+    case RecordKind::memory_pool:
+      return memory_pool(as<MemoryPoolRecord>(record));
     case RecordKind::device_usage:
       usage_[record->flags] = now_;
       return;
@@ -65,25 +62,13 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return held(as<HeldRecord>(record));
     case RecordKind::variable:
       return variable(as<VariableRecord>(record));
-    case RecordKind::rewrite: {
-      const auto of = nodes_.find(as<RewriteRecord>(record).node);
-      if (as<RewriteRecord>(record).node != 0 && of != nodes_.end()) of->second->own.push_back(item_here(lane));
+    case RecordKind::rewrite:
+      if (const Ref of = book_.node_at(as<RewriteRecord>(record).node)) of->own.push_back(item_here(lane));
       return;
-    }
-    case RecordKind::node_release: {
-      const auto of = nodes_.find(as<NodeReleaseRecord>(record).node);
-      if (of == nodes_.end()) return;
-      if ((record->flags & kNodeDied) == 0) return release(of->second, now_);
-      end_node(of->second, now_);
-      nodes_.erase(of);
-      return;
-    }
-    case RecordKind::evaluation_begin: {
-      begin(lane.evaluations);
-      const auto of = nodes_.find(as<EvaluationRecord>(record).node);
-      if (of != nodes_.end()) lane.evaluations.back()->within.push_back(of->second);
-      return;
-    }
+    case RecordKind::node_release:
+      return node_release(as<NodeReleaseRecord>(record));
+    case RecordKind::evaluation_begin:
+      return evaluation_begin(lane, as<EvaluationRecord>(record));
     case RecordKind::evaluation_end:
       return evaluation_end(lane);
     case RecordKind::backward_begin:
@@ -107,7 +92,27 @@ void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64
       return begin(lane.ranges);
     case RecordKind::range_end:
       return end(lane.ranges);
-    default:  // irrelevant after its step is removed
+    case RecordKind::input_views:
+    case RecordKind::checksum:
+    case RecordKind::out_of_memory:
+    case RecordKind::value_read:
+    case RecordKind::outside_call:
+      // They are irrelevant after their step is removed. Those below are not events.
+    case RecordKind::string:
+    case RecordKind::frame:
+    case RecordKind::stack:
+    case RecordKind::native_stack:
+    case RecordKind::layout:
+    case RecordKind::module:
+    case RecordKind::device:
+    case RecordKind::mapping:
+    case RecordKind::information:
+    case RecordKind::loss:
+    case RecordKind::lane:
+    case RecordKind::source:
+    case RecordKind::older_steps:
+    case RecordKind::older_lane:
+    case RecordKind::older_peak:
       return;
   }
 }
@@ -154,54 +159,19 @@ void StillNeeded::lose(Loss kind) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------
 
-void StillNeeded::change(uint8_t device, uint64_t more) {
-  const uint64_t bytes = bytes_[device] += more;  // modulo 2^64, as the sealer adds
-  Peak& peak = peaks_[device];
-  if (static_cast<int64_t>(bytes) > static_cast<int64_t>(peak.bytes)) peak = {bytes, now_.ticks, step_};
-}
-
-StillNeeded::Ref StillNeeded::allocation_at(uint64_t address) const {
-  const auto at = live_.find(address);
-  return address != 0 && at != live_.end() ? at->second : nullptr;
+// The event of a synthetic record.
+StillNeeded::Event StillNeeded::just_before(const RecordHeader* record) const {
+  return {record, now_.order - 1, now_.ticks, now_.lane};
 }
 
 // The only knowledge of a storage that no allocator made is the events that name it.
 StillNeeded::Ref StillNeeded::storage_at(uint64_t address, uint64_t bytes) {
-  Ref known = allocation_at(address);
-  if (known || address == 0 || bytes == 0) return known;
-  known = std::make_shared<Item>();
-  known->is_foreign = true;
-  live_[address] = known;
-  return known;
+  return book_.storage_at(address, bytes, [] { return std::make_shared<Item>(); });
 }
 
-void StillNeeded::allocation(const Lane& lane, uint64_t address, uint64_t bytes) {
-  if (address == 0) return lose(Loss::unmatched_event);
-  if (const Ref old = allocation_at(address)) {
-    if (!old->is_foreign) lose(Loss::unmatched_event);
-    const uint8_t device = old->begin.record != nullptr ? old->begin.record->flags : 0;
-    const auto* free = made_up(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address});
-    end_allocation(address, {free, now_.order - 1, now_.ticks, now_.lane});
-  }
-  const Ref made = item_here(lane);
-  made->bytes = bytes;
-  live_[address] = made;
-  change(now_.record->flags, bytes);
-}
-
-void StillNeeded::foreign(const Lane& lane, const ForeignRecord& record) {
-  if (record.address == 0 || live_.contains(record.address)) return;
-  const Ref made = item_here(lane);
-  made->is_foreign = true;
-  live_[record.address] = made;
-}
-
-void StillNeeded::end_allocation(uint64_t address, Event with) {
-  const auto at = live_.find(address);
-  const Ref ended = at->second;
-  live_.erase(at);
-  ended->end = with;
-  if (!ended->is_foreign) change(ended->begin.record->flags, 0 - ended->bytes);
+void StillNeeded::freed_unseen(const Ref& allocation, uint64_t address, uint8_t device) {
+  allocation->end =
+      just_before(made_up(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address}));
 }
 
 // Only the last role with the same role, name and parameter is needed.
@@ -215,7 +185,7 @@ void StillNeeded::role(const RoleRecord& record) {
            other.parameter == record.parameter;
   });
   of->own.push_back(item());
-  const Ref parameter = allocation_at(record.parameter);
+  const Ref parameter = book_.allocation_at(record.parameter);
   if (parameter && parameter != of) of->own.back()->within.push_back(parameter);
 }
 
@@ -275,55 +245,115 @@ void StillNeeded::outside(const OutsideRecord& record) {
   if (unmatched.empty()) outside_.erase({record.header.flags, record.address});
 }
 
+void StillNeeded::refer(uint64_t handle, int64_t references) {
+  Physical& of = physical_[handle];
+  of.references += references;
+  of.events.emplace(now_.order, now_);
+  if (of.references == 0) physical_.erase(handle);
+}
+
+void StillNeeded::cancel(uint64_t handle, uint64_t order) {
+  const auto at = physical_.find(handle);
+  // Newer memory may have the handle.
+  if (at == physical_.end() || at->second.events.erase(order) == 0) return;
+  if (--at->second.references == 0) physical_.erase(at);
+}
+
+void StillNeeded::virtual_memory(const VirtualMemoryRecord& record) {
+  switch (record.change) {
+    case VirtualChange::created:
+      // The end of older memory with this handle was not reported.
+      if (const auto old = physical_.find(record.handle); old != physical_.end() && old->second.references > 0)
+        physical_.erase(old);
+      return refer(record.handle, 1);
+    case VirtualChange::retained:
+      refer(record.handle, 1);
+      if (const auto at = physical_.find(record.handle); at != physical_.end())
+        at->second.retained.push_back(now_.order);
+      return;
+    case VirtualChange::released: {
+      const auto at = physical_.find(record.handle);
+      if (at == physical_.end() || at->second.retained.empty()) return refer(record.handle, -1);
+      const uint64_t retained = at->second.retained.back();
+      at->second.retained.pop_back();
+      return cancel(record.handle, retained);  // the two cancel
+    }
+    case VirtualChange::mapped:
+      if (mapped_.try_emplace(record.address, record.handle, now_.order).second) refer(record.handle, 1);
+      return;
+    case VirtualChange::unmapped: {
+      auto at = mapped_.lower_bound(record.address);
+      while (at != mapped_.end() && at->first - record.address < record.bytes) {
+        cancel(at->second.first, at->second.second);
+        at = mapped_.erase(at);
+      }
+      return;
+    }
+  }
+}
+
+void StillNeeded::memory_pool(const MemoryPoolRecord& record) {
+  const Place pool{record.header.flags, record.address};
+  if (record.change == PoolChange::destroyed) {
+    pools_.erase(pool);
+  } else {
+    pools_[pool] = now_;
+  }
+}
+
 // ---- nodes ----------------------------------------------------------------------------------------------------
 
 void StillNeeded::node(const Lane& lane, const NodeRecord& record) {
-  if (record.address == 0) return lose(Loss::unmatched_event);
-  const bool accumulates = (record.header.flags & kNodeIsAccumulateGrad) != 0;
-  if (const auto known = nodes_.find(record.address); known != nodes_.end()) {
-    const Event& made = known->second->begin;
-    const auto& old = as<NodeRecord>(made.record);
-    const bool accumulated = (old.header.flags & kNodeIsAccumulateGrad) != 0;
-    const bool is_same =
-        accumulates == accumulated &&
-        (accumulates ? old.storage == record.storage : old.sequence_nr == record.sequence_nr && made.lane == now_.lane);
-    if (is_same) return;
-    const auto* death = made_up(made_releases_, {header_of<NodeReleaseRecord>(RecordKind::node_release, kNodeDied),
-                                                 now_.ticks, record.address});
-    end_node(known->second, {death, now_.order - 1, now_.ticks, now_.lane});
-    nodes_.erase(known);
-  }
-  const Ref made = item_here(lane);
-  if (const Ref parameter = accumulates ? allocation_at(record.storage) : nullptr) made->within.push_back(parameter);
-  nodes_[record.address] = made;
+  book_.node(record, now_.lane, [&](const Ref& parameter) {
+    Ref made = item_here(lane);
+    if (parameter) made->within.push_back(parameter);
+    return made;
+  });
 }
 
-void StillNeeded::end_node(const Ref& node, Event with) {
+void StillNeeded::died_unseen(const Ref& node, uint64_t address) {
   node->own.clear();
-  node->end = with;
+  node->end = just_before(made_up(
+      made_releases_, {header_of<NodeReleaseRecord>(RecordKind::node_release, kNodeDied), now_.ticks, address}));
+}
+
+void StillNeeded::node_release(const NodeReleaseRecord& record) {
+  book_.node_release(record, [&](const Ref& node) {
+    node->own.clear();
+    if ((record.header.flags & kNodeDied) != 0) {
+      node->end = now_;
+    } else {
+      node->own.push_back(item());
+    }
+  });
 }
 
 void StillNeeded::save(const SaveRecord& record) {
-  const auto node = record.node != 0 ? nodes_.find(record.node) : nodes_.end();
-  if (node == nodes_.end() || record.header.id == 0) lose(Loss::unattributed_save);
+  const Ref node = book_.node_at(record.node);
+  if (!node || record.header.id == 0) lose(Loss::unattributed_save);
   const Ref of = storage_at(record.storage, record.storage_bytes);
-  if (node == nodes_.end()) return;
-  node->second->own.push_back(item());
-  if (of) node->second->own.back()->within.push_back(of);
+  if (!node) return;
+  node->own.push_back(item());
+  if (of) node->own.back()->within.push_back(of);
 }
 
 // Belongs to its node if it has one, else to the held storage.
 void StillNeeded::held(const HeldRecord& record) {
-  const Ref of = allocation_at(record.storage);
+  const Ref of = book_.allocation_at(record.storage);
   if (!of) return;
-  const auto node = record.node != 0 ? nodes_.find(record.node) : nodes_.end();
-  const Ref holder = node != nodes_.end() ? node->second : of;
+  const Ref node = book_.node_at(record.node);
+  const Ref holder = node ? node : of;
   holder->own.push_back(item());
   if (holder != of) holder->own.back()->within.push_back(of);
 }
 
 void StillNeeded::variable(const VariableRecord& record) {
-  if (const Ref of = allocation_at(record.storage)) of->own.push_back(item());
+  if (const Ref of = book_.allocation_at(record.storage)) of->own.push_back(item());
+}
+
+void StillNeeded::evaluation_begin(Lane& lane, const EvaluationRecord& record) {
+  lane.evaluations.push_back(item());
+  if (const Ref of = book_.node_at(record.node)) lane.evaluations.back()->within.push_back(of);
 }
 
 // Only the last evaluation of a live node is needed. It shows whether the node was used, and which saves the evaluation
@@ -332,21 +362,15 @@ void StillNeeded::evaluation_end(Lane& lane) {
   if (lane.evaluations.empty()) return lose(Loss::unmatched_event);
   const Ref evaluation = lane.evaluations.back();
   end(lane.evaluations);
-  const auto at = nodes_.find(as<EvaluationRecord>(evaluation->begin.record).node);
-  if (at == nodes_.end() || evaluation->within.empty() || evaluation->within.front() != at->second) return;
-  std::vector<Ref>& own = at->second->own;
+  const Ref node = book_.node_at(as<EvaluationRecord>(evaluation->begin.record).node);
+  if (!node || evaluation->within.empty() || evaluation->within.front() != node) return;
+  std::vector<Ref>& own = node->own;
   if ((evaluation->begin.record->flags & kEvaluationReleases) != 0) {
     own.clear();
   } else {
     std::erase_if(own, [](const Ref& old) { return old->begin.record->kind == RecordKind::evaluation_begin; });
   }
   own.push_back(evaluation);
-}
-
-void StillNeeded::release(const Ref& node, Event with) {
-  node->own.clear();
-  node->own.push_back(std::make_shared<Item>());
-  node->own.back()->begin = with;
 }
 
 // ---- the needed events --------------------------------------------------------------------------------------
@@ -360,9 +384,8 @@ std::vector<StillNeeded::Event> StillNeeded::events() const {
     item->number = taken_;
     open.push_back(item.get());
   };
-  for (const auto* all : {&live_, &nodes_}) {
-    for (const auto& [address, item] : *all) take(item);
-  }
+  book_.each_allocation(take);
+  book_.each_node(take);
   for (const auto& [number, lane] : lanes_) {
     for (const auto* begun :
          {&lane.operators, &lane.module_calls, &lane.evaluations, &lane.backwards, &lane.optimizers, &lane.ranges}) {
@@ -380,6 +403,10 @@ std::vector<StillNeeded::Event> StillNeeded::events() const {
   for (const auto& [place, event] : segments_) events.push_back(event);
   for (const auto& [place, unmatched] : outside_) events.insert(events.end(), unmatched.begin(), unmatched.end());
   events.insert(events.end(), ended_outside_.begin(), ended_outside_.end());
+  for (const auto& [handle, of] : physical_) {
+    for (const auto& [order, event] : of.events) events.push_back(event);
+  }
+  for (const auto& [pool, event] : pools_) events.push_back(event);
   for (const auto& [device, event] : usage_) events.push_back(event);
   std::ranges::stable_sort(events, {}, &Event::order);
   return events;

@@ -1,7 +1,5 @@
 // Processes the events of the older steps of a spool in time order, and finds those that later events depend on: the
 // events that made, saved and named memory and nodes that are alive at the end of these steps. Used by ring.h.
-//
-// Addresses become allocations and nodes by the same rules as in process_sealer.h.
 #pragma once
 
 #include <array>
@@ -9,10 +7,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "trace/address_book.h"
 #include "trace/record.h"
 #include "trace/types.h"
 
@@ -58,14 +56,14 @@ class StillNeeded {
     Event begin, end;         // null begin: it has no record; null end: it has not ended
     std::vector<Ref> within;  // the items that contain it, or that it refers to
     std::vector<Ref> own;     // the items that are needed while it is alive
-    uint64_t bytes = 0;       // size of an allocation
-    bool is_foreign = false;
-    bool is_cut = false;  // it was open where records are missing
-    uint32_t number = 0;  // number of the call of events() that visited it
+    bool is_cut = false;      // it was open where records are missing
+    uint32_t number = 0;      // number of the call of events() that visited it
   };
   struct Lane {
     std::vector<Ref> operators, module_calls, evaluations, backwards, optimizers, ranges;
   };
+  using Book = AddressBook<StillNeeded, Ref, Ref>;
+  friend Book;
   using Place = std::pair<uint8_t, uint64_t>;  // device, address
 
   Ref item() const;  // a new item for the current event
@@ -73,33 +71,48 @@ class StillNeeded {
   void end(std::vector<Ref>& open);
   template <class Record>
   const RecordHeader* made_up(std::deque<Record>& of, Record record);
-  void allocation(const Lane& lane, uint64_t address, uint64_t bytes);
-  void foreign(const Lane& lane, const ForeignRecord& record);
-  void end_allocation(uint64_t address, Event with);
-  Ref allocation_at(uint64_t address) const;
+  Event just_before(const RecordHeader* record) const;
   Ref storage_at(uint64_t address, uint64_t bytes);
   void node(const Lane& lane, const NodeRecord& record);
-  void end_node(const Ref& node, Event with);
+  void node_release(const NodeReleaseRecord& record);
+  void evaluation_begin(Lane& lane, const EvaluationRecord& record);
   void save(const SaveRecord& record);
   void held(const HeldRecord& record);
   void variable(const VariableRecord& record);
   void evaluation_end(Lane& lane);
-  void release(const Ref& node, Event with);
   void role(const RoleRecord& record);
   void segment(const SegmentRecord& record);
   void outside(const OutsideRecord& record);
-  void change(uint8_t device, uint64_t more);
+  void virtual_memory(const VirtualMemoryRecord& record);
+  void memory_pool(const MemoryPoolRecord& record);
   void lose(Loss kind);
+
+  // The book's follower.
+  void unmatched() { lose(Loss::unmatched_event); }
+  void freed(const Ref& allocation) { allocation->end = now_; }
+  void freed_unseen(const Ref& allocation, uint64_t address, uint8_t device);
+  void died_unseen(const Ref& node, uint64_t address);
+  void peaked(uint8_t device, uint64_t bytes) { peaks_[device] = bytes == 0 ? Peak{} : Peak{bytes, now_.ticks, step_}; }
 
   Event now_;
   uint64_t step_ = 0;
   std::map<uint32_t, Lane> lanes_;
-  std::unordered_map<uint64_t, Ref> live_, nodes_;  // by address
+  Book book_{*this};
   std::map<Place, Event> segments_;
   std::map<Place, std::vector<Event>> outside_;  // changes without the opposite change
   std::vector<Event> ended_outside_;
-  std::map<uint8_t, Event> usage_;  // the last usage of each device
-  std::map<uint8_t, uint64_t> bytes_;
+  // Physical memory of the driver lives while a handle or a mapping of it exists.
+  struct Physical {
+    std::map<uint64_t, Event> events;  // by order
+    std::vector<uint64_t> retained;    // the orders of the events that retained it
+    int64_t references = 0;            // negative: its creation is reported later
+  };
+  void refer(uint64_t handle, int64_t references);            // by the current event
+  void cancel(uint64_t handle, uint64_t order);               // the reference of an earlier event
+  std::map<uint64_t, Physical> physical_;                     // by handle
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> mapped_;  // address to handle and order, of live mappings
+  std::map<Place, Event> pools_;                              // the last state of each pool
+  std::map<uint8_t, Event> usage_;                            // the last usage of each device
   std::map<uint8_t, Peak> peaks_;
   std::map<Loss, Lost> lost_;
   // Records that the process did not write: ends that later events imply, parts of mappings.

@@ -1,5 +1,5 @@
-/* The environment variables that configure the recording of a process. An empty variable counts as not set. This header
-   is also C. rewrites/variables.h has the variables of rewriting. */
+/* The environment variables that configure the recording of a process (recording_options.h). An empty variable counts
+   as not set. This header is also C. rewrites/variables.h has the variables of rewriting. */
 #pragma once
 
 #define TAPELENS_SPOOL "TAPELENS_SPOOL"       /* the folder for the spools; without it nothing is recorded */
@@ -14,7 +14,7 @@
 #define TAPELENS_VALUES "TAPELENS_VALUES"       /* the folder for the gradients themselves */
 #define TAPELENS_FLOAT64 "TAPELENS_FLOAT64"     /* with TAPELENS_VALUES: also with every operator on float64 */
 #define TAPELENS_ACTIVATION_BUDGET "TAPELENS_ACTIVATION_BUDGET" /* for torch.compile's partitioner: 0 to 1 */
-#define TAPELENS_REFERRERS "TAPELENS_REFERRERS"       /* record the variables that hold tensors, once per step */
+#define TAPELENS_REFERRERS "TAPELENS_REFERRERS"                 /* record the variables that hold tensors */
 #define TAPELENS_BUILT_PROBES "TAPELENS_BUILT_PROBES" /* the folder of probes that `tapelens build-probe` made */
 #define TAPELENS_QUIET "TAPELENS_QUIET"               /* print no messages in the process, about rewriting neither */
 

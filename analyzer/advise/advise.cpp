@@ -1,4 +1,4 @@
-// Runs the checks over one process, groups what they emit, asks the replay what it is worth, and puts it in order.
+// Runs the checks over one process, groups their occurrences, scores the groups by the replay, and sorts them.
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -24,7 +24,7 @@ Options options_of(const CheckInfo& info, const Wanted& wanted) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const Option& option : info.options) {
     std::string value(option.default_value);
-    // A rewrite has the least bytes of its host, not of the check that looks for what is worth a person's time.
+    // A rewrite has the minimum bytes of its run. The check's own minimum is for changes by hand.
     if (wanted.applying && option.name == "min-bytes") value = std::to_string(wanted.applying->min_bytes);
     for (const auto& [name, given] : wanted.options) {
       if (name == std::string(info.id) + "." + std::string(option.name)) value = given;
@@ -38,7 +38,7 @@ bool is_wanted(const Wanted& wanted, std::string_view id) {
   return wanted.checks.empty() || std::ranges::find(wanted.checks, id) != wanted.checks.end();
 }
 
-// The words of whatever was thrown, on one line.
+// The text of the exception, on one line; none: no exception.
 template <class Run>
 std::optional<std::string> refusal(const Checks::Entry& entry, Run run) {
   std::string why;
@@ -60,16 +60,16 @@ struct Scored {
   CheckInfo info;
   FoundGroup group;
   Bytes peak_after, retained_at_peak_with_all;
-  uint32_t place = 0;  // in the order of precedence
-  bool frees = false;  // something, at some moment, alone
-  bool is_in = false;  // is one of those that give the lowest peak together
+  uint32_t place = 0;  // index in the order of precedence
+  bool frees = false;  // frees memory alone, at some moment
+  bool is_in = false;  // in the set of findings with the lowest peak
 
   Bytes retained_at_peak(Bytes before) const { return std::max(before - peak_after, retained_at_peak_with_all); }
 };
 
 class Advisor {
  public:
-  // `lifetimes`: one of the two of the process.
+  // `lifetimes`: one of the two lifetimes of the process (peak::Analysis).
   Advisor(const peak::DeviceAnalysis& device, const peak::Lifetimes& lifetimes, const Wanted& wanted,
           const Progress& progress)
       : lifetimes_(lifetimes),
@@ -90,12 +90,14 @@ class Advisor {
                  device.of().information("torch_version"),
                  nullptr,
                  wanted.sources.empty() ? nullptr : &advice_.sources,
-                 device.of().memory_of(device.device())},
+                 device.of().memory_of(device.device()),
+                 device.of().in_use()},
         places_(context_),
         wanted_(wanted) {}
 
   Advice run(Checks& checks, std::vector<Change>* changes) {
     advice_.peak_before = peak_.bytes;
+    advice_.in_use = context_.in_use;
     if (!wanted_.sources.empty()) advice_.sources = source_tree_of(context_.text, wanted_.sources);
     if (wanted_.applying) context_.applied = &chosen_.emplace(context_, *wanted_.applying, checks);
     find(checks);
@@ -120,12 +122,12 @@ class Advisor {
     if (progress_) progress_(what, share);
   }
 
-  // A check that reads of a table that is left out would find what is not there: no use, no release, no holder.
+  // If tables are left out, a check would report false findings, because it would miss uses, releases and holders.
   std::string missing() const {
     std::string names;
     for (const auto* left_out : {&context_.text.left_out, &context_.process.left_out}) {
       for (const model::LeftOut& table : *left_out) {
-        // Without the views it only finds less.
+        // Without the views a check only finds less.
         if (table.table != trace::Table::input_views) names += (names.empty() ? "" : ", ") + table.name;
       }
     }
@@ -164,7 +166,7 @@ class Advisor {
 
   void score() {
     std::ranges::stable_sort(scored_, {}, [](const Scored& scored) { return scored.info.precedence; });
-    std::vector<Scored*> counted;  // no alternatives
+    std::vector<Scored*> counted;  // without alternatives
     std::vector<const peak::WhatIf*> changes;
     std::vector<Bytes> alone;
     for (size_t i = 0; i < scored_.size(); ++i) {
@@ -182,12 +184,12 @@ class Advisor {
     const Together together(context_.process, replay_, std::move(changes));
     const Together::Set all = together.all();
     tell("replay", 0.7);
-    // Whoever applies rewrites has them all.
+    // A run applies all selected rewrites.
     const Together::Set best = chosen_ ? all : together.lowest(alone, all);
     for (size_t i = 0; i < counted.size(); ++i) counted[i]->is_in = best.has[i];
     for (size_t i = 0; i < counted.size(); ++i) {
       tell("replay", 0.8 + 0.2 * static_cast<double>(i) / static_cast<double>(counted.size()));
-      // What does nothing alone may be one of several holders of the same storages.
+      // A finding without effect alone may be one of several holders of the same storages.
       if (!best.has[i] || counted[i]->peak_after < peak_.bytes) continue;
       std::vector<bool> others = best.has;
       others[i] = false;
@@ -199,14 +201,14 @@ class Advisor {
     const peak::PeakSet left =
         peak_set_without(context_.process, context_.text, context_.device, best.outcome, best.changes());
     advice_.left = remaining_of(context_.process, context_.text, context_.steps, left);
-    // What frees nothing even when all other holders have released it is no finding: every byte of it stays for another
-    // reason.
+    // Removes findings that free no memory even if all other findings are fixed, because other holders keep every byte.
     std::erase_if(scored_, [&](const Scored& scored) {
       const auto ends_earlier = [&](SaveId save) {
         const AllocationId allocation = context_.process.saves.allocation[save];
         return all.outcome.end(context_.process, allocation) < context_.process.freed(allocation);
       };
-      if (scored.group.bytes < wanted_.min_bytes) return true;  // applied, but nothing to be told of
+      if (scored.group.bytes < wanted_.min_bytes)
+        return true;  // the rewrite applies, but the finding is too small to report
       return !scored.frees && !scored.group.change.without.empty() &&
              std::ranges::none_of(scored.group.change.without, ends_earlier);
     });
@@ -219,7 +221,7 @@ class Advisor {
     advice_.predicted = {wanted_.applying->name, peak_.bytes, outcome.peak, outcome.peak, saved, left, left};
   }
 
-  // Takes the change with it.
+  // Adds the finding and moves its change out of `scored`.
   void words(Scored& scored) {
     const Group group{scored.group.occurrences, scored.group.key.variant, scored.group.bytes,
                       peak_.bytes - scored.peak_after, scored.retained_at_peak_with_all};
@@ -261,9 +263,9 @@ class Advisor {
   Places places_;
   const Wanted& wanted_;
   std::optional<Chosen> chosen_;
-  std::vector<std::unique_ptr<check::Check>> checks_;  // that ran
+  std::vector<std::unique_ptr<check::Check>> checks_;  // the checks that ran
   std::vector<Scored> scored_;
-  std::vector<Change> changes_;  // of the findings
+  std::vector<Change> changes_;  // by finding
 };
 
 void widen(Prediction& bounds, const Prediction& other) {
@@ -315,7 +317,7 @@ trace::Status valid(const Wanted& wanted, const Checks& checks) {
     const size_t dot = name.find('.');
     const Checks::Entry* entry = checks.find(name.substr(0, dot));
     if (dot == std::string::npos || entry == nullptr) {
-      return usage("'" + name + "' is no CHECK.OPTION: the checks are " + known());
+      return usage("'" + name + "' is not of the form CHECK.OPTION: the checks are " + known());
     }
     const auto options = entry->check->info().options;
     if (std::ranges::find(options, name.substr(dot + 1), &Option::name) != options.end()) continue;

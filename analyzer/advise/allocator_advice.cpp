@@ -17,7 +17,7 @@ using allocator::kNoLimit;
 constexpr std::string_view kSettings[] = {"expandable_segments:True",    "max_split_size_mb:128",
                                           "max_split_size_mb:512",       "roundup_power2_divisions:8",
                                           "roundup_power2_divisions:16", "garbage_collection_threshold:0.8"};
-// Of more findings, only those that lower the peak most.
+// If a recording has more findings, the search uses those that lower the peak most.
 constexpr size_t kMostFindings = 24;
 
 Bytes bytes_of(uint64_t bytes) { return Bytes{static_cast<int64_t>(bytes)}; }
@@ -31,11 +31,10 @@ uint64_t card_of(const peak::Analysis& analysis, DeviceId device) {
     card = std::min(card, static_cast<uint64_t>(all.reserved[row].value) + all.free[row]);
   }
   if (card != kNoLimit) return card;
-  const std::string_view name = analysis.text().string(analysis.text().device_name[device]);
-  return analysis.bytes_noted("cuda_memory:" + std::string(name.substr(name.find(':') + 1)));
+  return analysis.bytes_noted(device, &model::DeviceType::memory);
 }
 
-// None: no request of the recording was without memory.
+// None: no request of the recording failed.
 std::optional<Time> first_failure(const peak::DeviceRequests& requests) {
   const auto first = std::ranges::find(requests.all, peak::Request::Kind::out_of_memory, &peak::Request::kind);
   if (first == requests.all.end()) return std::nullopt;
@@ -88,7 +87,7 @@ class Trying {
         advice_(advice),
         sharing_(p_, replay_, changes) {}
 
-  // With those findings fixed; places in Advice::findings.
+  // With these findings fixed: indices into Advice::findings.
   peak::ReservedOutcome run(std::span<const size_t> findings, const std::string& settings, uint64_t card) const {
     if (findings.empty()) return reserved_.run(under(settings, card));
     return replay(sharing_.of(findings), settings, card);
@@ -110,7 +109,7 @@ class Trying {
     }
     return fixed;
   }
-  // That lower the peak most first.
+  // The alternatives, sorted by their reduction of the peak, the largest first.
   std::vector<size_t> alternatives() const {
     std::vector<size_t> found;
     for (size_t i = 0; i < advice_.findings.size(); ++i) {
@@ -121,7 +120,7 @@ class Trying {
 
  private:
   peak::ReservedSettings under(const std::string& settings, uint64_t card) const {
-    // On a smaller card the process may have no more than it.
+    // On a smaller card the card's memory limits the process.
     const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
     allocator::Settings parsed = allocator::parse_settings(settings).settings;
     parsed.order = requests_.settings.order;
@@ -278,7 +277,7 @@ std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& devi
                                                 const RewrittenRuns& rewritten,
                                                 const std::function<void(std::string_view, double)>& progress) {
   const peak::Analysis& analysis = device.of();
-  if (!peak::has_segments(analysis.process(), device.device())) return std::nullopt;
+  if (!analysis.traits(device.device()).has_segments) return std::nullopt;
   if (progress) progress("allocator", 0);
   const peak::DeviceRequests& requests = analysis.requests(device.device());
   AllocatorAdvice out;

@@ -66,7 +66,7 @@ struct AllocatorAdvice {
   std::optional<Fits> fits;
 
   bool is_known() const { return differs.empty(); }
-  // The settings that reserve at least 1 % less than before; null: none of the tried ones.
+  // The tried settings that reserve least, if that is at least 1 % less than before; null: no such settings.
   const SettingTried* better() const;
 };
 
@@ -75,7 +75,7 @@ std::string with_setting(std::string_view settings, std::string_view key_and_val
 
 struct AllocatorWanted {
   std::optional<Bytes>
-      fits{};  // the bytes of a card to fit into; none: asked only where the recording ran out of memory
+      fits{};  // the bytes of a card to fit into; none: computed only if the recording ran out of memory
 };
 
 // The changes of the rewrites (rewritten_run.h). Called only if a recording has to fit; may be empty.

@@ -30,7 +30,8 @@ class Chosen final : public check::AppliedRewrites {
   bool wants(std::string_view rewrite) const;
   bool takes(std::string_view rewrite, SaveId save) const override;
   Bytes min_bytes() const override { return Bytes{static_cast<int64_t>(applying_.min_bytes)}; }
-  double recompute_budget() const override { return applying_.recompute_budget; }
+  double recompute_budget() const override { return applying_.recompute_budget(); }
+  bool repeats_costly() const override { return applying_.repeats_costly(); }
   // Whether the check's rewrite covers an occurrence.
   bool takes(std::string_view rewrite, const check::Occurrence& occurrence, const peak::WhatIf& change) const;
 

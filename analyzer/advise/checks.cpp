@@ -15,9 +15,9 @@ using trace::Error;
 
 trace::Status Checks::add(const Plugin* plugin, const std::string& origin) {
   if (plugin == nullptr || plugin->interface != CheckInterface::kVersion) {
-    return Error{origin + ": built for version " + std::to_string(plugin == nullptr ? 0 : plugin->interface) +
-                 " of the check interface, not for " + std::to_string(CheckInterface::kVersion) +
-                 ": build it against this Tapelens' analyzer/check/check.h"};
+    return Error{origin + ": built for the check interface " +
+                 std::to_string(plugin == nullptr ? 0 : plugin->interface) + ", not for " +
+                 std::to_string(CheckInterface::kVersion) + ": build it against this Tapelens' analyzer/check/check.h"};
   }
   if (plugin->built_for != CheckInterface::kBuiltFor) {
     return Error{origin +

@@ -1,4 +1,4 @@
-// The checks that there are: Tapelens' own, and those of shared libraries.
+// The available checks: Tapelens' own, and those of shared libraries.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,20 @@ class Checks {
  public:
   struct Entry {
     std::string origin;                   // "built in", or the path of the shared library
-    std::unique_ptr<check::Check> check;  // says what it is, and runs never
+    std::unique_ptr<check::Check> check;  // for info(); never runs
     const check::Plugin* plugin;
-    uint32_t index;  // in the plugin
+    uint32_t index;  // in its plugin
 
     // For one run of a process and a device. The object's state must not reach another run.
     std::unique_ptr<check::Check> for_a_run() const { return std::unique_ptr<check::Check>(plugin->make(index)); }
   };
 
-  // An error, one line: another interface version or layout, an id that there is already.
+  // An error, in one line: a different interface version or layout, or an id that exists already.
   trace::Status add(const check::Plugin* plugin, const std::string& origin);
-  // A shared library; it stays loaded to the end of the process. An error has the path in it.
+  // Adds a shared library, which stays loaded until the process exits. An error contains the path.
   trace::Status load(const std::string& path);
-  // Every *.so of the folders that TAPELENS_PLUGIN_PATH lists, separated by colons; a line for each that is refused.
+  // Adds every *.so of the folders in TAPELENS_PLUGIN_PATH (separated by colons). Returns one line for each refused
+  // file.
   std::vector<std::string> load_folders();
 
   const std::vector<Entry>& entries() const { return entries_; }  // sorted by id

@@ -17,7 +17,7 @@ constexpr size_t kMostEvidence = 8, kMostSteps = 8;
 
 std::string text_of(const Text& text, StringId id) { return id ? std::string(text.string(id)) : std::string(); }
 
-// Without the white space around it, on one line.
+// The text on one line, without white space around it.
 std::string statement_at(const Context& context, FrameId frame, uint32_t number) {
   const Text& text = context.text;
   const auto content = recorded_source(text, text.string(text.frame_file[frame]), *context.sources);
@@ -114,11 +114,6 @@ void add_evidence(const Context& context, const FoundGroup& group, Finding& find
 
 }  // namespace
 
-Frame frame_of(const Text& text, FrameId frame) {
-  if (!frame) return {};
-  return {text_of(text, text.frame_file[frame]), text_of(text, text.frame_function[frame]), text.frame_line[frame]};
-}
-
 Finding describe_place(const Context& context, Places& places, const FoundGroup& group, EditLine edit) {
   const Text& text = context.text;
   const Process& p = context.process;
@@ -145,12 +140,12 @@ Finding describe_place(const Context& context, Places& places, const FoundGroup&
     // The first ones, and always the last.
     if (finding.steps.size() + 1 < kMostSteps || step == *steps.rbegin()) finding.steps.push_back(step);
   }
-  for (const FrameId frame : text.stack(place.stack)) finding.stack.push_back(frame_of(text, frame));
+  finding.stack = peak::frames_of(text, place.stack);
   const FrameId own = edit ? edit.frame : own_frame(text, place.stack), library = places.source(place.stack);
-  finding.source = frame_of(text, own);
+  finding.source = peak::frame_of(text, own);
   if (edit.line != 0) finding.source.line = edit.line;
-  finding.innermost = frame_of(text, library);
-  if (library && !is_own_frame(text, library) && library != own) finding.library = frame_of(text, library);
+  finding.innermost = peak::frame_of(text, library);
+  if (library && !is_own_frame(text, library) && library != own) finding.library = peak::frame_of(text, library);
   if (own && context.sources != nullptr) finding.statement = statement_at(context, own, finding.source.line);
   add_evidence(context, group, finding);
   return finding;

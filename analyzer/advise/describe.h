@@ -6,10 +6,7 @@
 
 namespace tapelens::advise {
 
-// A frame as text; empty without a frame.
-Frame frame_of(const Text& text, FrameId frame);
-
-// `edit`: the line to be edited; none: the biggest occurrence's own.
+// `edit`: the line to edit; none: the line of the biggest occurrence.
 Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group, check::EditLine edit);
 
 }  // namespace tapelens::advise

@@ -26,14 +26,17 @@ Kind kind_of(const Finding& f, bool is_applied) {
   return f.severity == check::Severity::warning || f.fix.is_small || !f.fix.edits.empty() ? Kind::code : Kind::consider;
 }
 
-// What one change fixes: everything that the rewrites do; what has one patch; what one check finds at one line of the
-// user's. Of trades each is its own.
+// The key of the change that fixes a finding. One change covers all rewrites, all findings with the same patch, or all
+// findings of one check at one line that have no patch. A patch of another finding may not fix those. Small changes of
+// one kind in one function are one change: `del` of several variables. Each trade is a separate change.
 std::string cause_of(const Finding& f, Kind kind) {
   if (kind == Kind::automatic) return "rewrites";
   if (kind == Kind::trade) return "trade\n" + f.id;
   if (!f.fix.edits.empty()) return "patch\n" + unified_diff(f.fix.edits);
   const std::string what = "kind " + std::to_string(static_cast<int>(kind)) + "\n" + f.check + "\n";
   if (f.source.file.empty()) return what + f.title;
+  if (kind == Kind::code && f.fix.is_small && !f.source.function.empty() && f.source.function != "<module>")
+    return what + f.title + "\n" + f.source.file + "\n" + f.source.function;
   return what + f.source.file + "\n" + std::to_string(f.source.line);
 }
 
@@ -41,7 +44,7 @@ bool is_small(Bytes change, Bytes peak) {
   return static_cast<double>(change.value) < kSignificant * static_cast<double>(peak.value);
 }
 
-// The peaks of entries that are fixed one after another.
+// Sets the peaks of entries that are fixed one after another.
 void fix_in_order(const Process& process, const peak::Replay& replay, const std::vector<Finding>& findings,
                   const std::vector<Change>& changes, std::vector<Entry>& entries) {
   const Bytes peak = findings.empty() ? Bytes{} : findings.front().peak_before;
@@ -65,32 +68,6 @@ void fix_in_order(const Process& process, const peak::Replay& replay, const std:
   }
 }
 
-// What one check finds at one line is one change, whether it has a patch for all of it or not.
-void join_lines(const std::vector<Finding>& findings, std::map<std::string, std::vector<uint32_t>>& causes) {
-  using Line = std::tuple<std::string, std::string, uint32_t>;
-  const auto line_of = [&](uint32_t at) {
-    return Line{findings[at].check, findings[at].source.file, findings[at].source.line};
-  };
-  std::map<Line, std::vector<uint32_t>*> patched;
-  for (auto& [cause, places] : causes) {
-    const bool has_patch = !findings[places.front()].fix.edits.empty();
-    if (has_patch && std::ranges::adjacent_find(places, std::ranges::not_equal_to{}, line_of) == places.end())
-      patched.emplace(line_of(places.front()), &places);
-  }
-  std::erase_if(causes, [&](auto& cause) {
-    auto& places = cause.second;
-    const Finding& first = findings[places.front()];
-    if (!first.fix.edits.empty() || first.source.file.empty() || first.is_alternative ||
-        first.fix.kind == check::FixKind::rewrite) {
-      return false;
-    }
-    const auto with = patched.find(line_of(places.front()));
-    if (with == patched.end() || kind_of(findings[with->second->front()], false) != kind_of(first, false)) return false;
-    with->second->insert(with->second->end(), places.begin(), places.end());
-    return true;
-  });
-}
-
 }  // namespace
 
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
@@ -99,7 +76,6 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   for (uint32_t at = 0; at < findings.size(); ++at) {
     causes[cause_of(findings[at], kind_of(findings[at], are_applied))].push_back(at);
   }
-  if (!are_applied) join_lines(findings, causes);
   const auto retained = [&](uint32_t at) { return findings[at].retained_at_peak().value; };
   const auto order_of = [&](uint32_t at) {
     return std::tuple(kind_of(findings[at], are_applied), !findings[at].is_in_all, -retained(at),
@@ -121,7 +97,7 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   });
 
   fix_in_order(process, replay, findings, changes, entries);
-  // Numbers without holes: what is small goes last, if nothing else depends on it.
+  // Small entries go last if no other entry depends on them, so that the numbers of shown entries have no gaps.
   std::vector<Entry> reordered = entries;
   std::ranges::stable_partition(reordered, [](const Entry& entry) { return !entry.is_small; });
   const size_t small = static_cast<size_t>(std::ranges::count_if(entries, &Entry::is_small));
@@ -190,8 +166,9 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
       if (const ModuleId module = module_of(process, largest.biggest)) {
         one.module = text.string(text.module_path[module]);
       }
-      one.source = frame_of(text, own_frame(text, stack_of(process, text, largest.biggest)));
+      one.source = peak::frame_of(text, own_frame(text, stack_of(process, text, largest.biggest)));
     }
+    if (kind == HolderKind::program) one.hint = peak::variables_hint(process);
     all.push_back(std::move(one));
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &Remaining::bytes);

@@ -14,7 +14,7 @@ constexpr uint64_t kOffset = 14695981039346656037ULL, kPrime = 1099511628211ULL;
 
 uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * kPrime; }
 
-// With a byte between the parts that is in none of them.
+// Ends each part with a byte that occurs in no part.
 uint64_t mixed(uint64_t hash, std::string_view text) {
   for (const char c : text) hash = mixed(hash, static_cast<unsigned char>(c));
   return mixed(hash, 0xff);

@@ -17,6 +17,12 @@ RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const
   return run;
 }
 
+size_t saves_without(const RewrittenRun& run) {
+  size_t saves = 0;
+  for (const Change& change : run.changes) saves += change.what.without.size();
+  return saves;
+}
+
 }  // namespace
 
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted) {
@@ -25,6 +31,9 @@ std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Che
     rewrites::Selection selection;
     selection.level = group.name;
     runs.push_back(predicted(device, checks, wanted, "--apply " + selection.level, selection));
+    // A level that costs time must do more than the one before it.
+    if (selection.repeats_costly() && saves_without(runs.back()) <= saves_without(runs[runs.size() - 2]))
+      runs.pop_back();
   }
   for (const rewrites::RewriteInfo& rewrite : rewrites::catalog()) {
     const Checks::Entry* entry = checks.find(rewrite.id);

@@ -25,7 +25,7 @@ WhatIf gain_of(const Process& process, const WhatIf& change) {
   gain.without = change.without;
   gain.ends = change.ends;
   for (const WhatIf::Alias& alias : change.aliases) {
-    gain.ends.push_back({alias.copy, Time{process.allocations.time[alias.copy].ns - 1}});
+    gain.never_make(process, alias.copy);
   }
   return gain;
 }
@@ -79,13 +79,13 @@ class Together::Search {
     while (!branches.empty() && replays_ < kMostReplays) {
       const Branch branch = branches.top();
       branches.pop();
-      if (branch.bound >= best_.outcome.peak) break;  // nor is any other lower
+      if (branch.bound >= best_.outcome.peak) break;  // no other bound is lower
       const std::optional<size_t> at = most_costly(branch);
       if (!at) continue;
       for (const State state : {State::out, State::in}) {
         Branch next = branch;
         next.states[*at] = state;
-        // With it in, the set of all that is not out is the one that was tried before.
+        // With the change in, the set of all changes that are not out equals the set tried before.
         if (state == State::out) next.when = consider(next.states);
         next.bound = std::max(branch.bound, bound_of(next.states));
         if (next.bound < best_.outcome.peak) branches.push(std::move(next));
@@ -122,7 +122,7 @@ class Together::Search {
     return when;
   }
 
-  // Adds changes in the order of their effect alone; omits those that do not lower the peak further.
+  // Adds changes in the order of their effect alone. Omits changes that do not lower the peak further.
   void try_one_after_another(std::span<const Bytes> alone) {
     std::vector<size_t> order(alone.size());
     std::iota(order.begin(), order.end(), size_t{0});

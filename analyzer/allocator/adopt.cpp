@@ -92,7 +92,7 @@ bool CachingAllocator::learn_age(uint64_t bytes, uint64_t stream, PoolId pool, u
   if (wanted == cached.end() || wanted->stream != first->stream || wanted->address != given) return false;
   const uint32_t young = first->age, old = wanted->age;
   if (wanted->size != first->size || old == young || std::max(old, young) > adopted_ages_) return false;
-  // It comes right before that one; those between are a step younger than they were.
+  // The segment of `wanted` gets the age of the segment of `first`. Segments between them become one step younger.
   for (uint32_t& age : ages_) {
     if (age == old) {
       age = young;
@@ -104,7 +104,7 @@ bool CachingAllocator::learn_age(uint64_t bytes, uint64_t stream, PoolId pool, u
   return true;
 }
 
-// After ages changed.
+// Sorts the cached blocks again after the ages of segments changed.
 void CachingAllocator::cache_again(uint32_t pool) {
   std::vector<Index> blocks;
   for (const Key& cached : pools_[pool].cached) blocks.push_back(cached.block);

@@ -69,7 +69,7 @@ bool CachingAllocator::allocate(Number number, uint64_t bytes, uint64_t stream, 
     for (const Index old : garbage()) release_segment(old);
     block = new_segment(asked);
     if (block == 0 && release_for(asked)) block = new_segment(asked);
-    // Nothing is given back while a graph is captured. (PyTorch before 2.15: nor for a torch.cuda.MemPool.)
+    // PyTorch frees no segments while it captures a graph. (Before 2.15, also not for a torch.cuda.MemPool.)
     if (block == 0 && pool.graph == 0) {
       release_cached();
       block = new_segment(asked);
@@ -85,7 +85,7 @@ bool CachingAllocator::is_cached(uint64_t bytes, uint64_t stream, PoolId pool) {
   return best_fit(asked) != pools_[asked.pool].cached.end();
 }
 
-// The first cached block in the pool's order that is large enough; end() if none may be given out.
+// The first cached block in the pool's order that is large enough. end() if the settings permit no such block.
 CachingAllocator::Keys::iterator CachingAllocator::best_fit(const Request& request) {
   Keys& cached = pools_[request.pool].cached;
   const auto none = cached.end();
@@ -94,7 +94,7 @@ CachingAllocator::Keys::iterator CachingAllocator::best_fit(const Request& reque
   if (!is_mine(at)) return none;
   if (blocks_[at->block].is_expandable) {
     if (settings_.expandable_segments) {
-      // A block that can grow counts as large as it can become.
+      // The size of an expandable block includes the unmapped block after it.
       const auto can_be = [&](Keys::iterator it) {
         const Piece& piece = blocks_[it->block];
         const Piece& after = blocks_[piece.after];
@@ -151,7 +151,8 @@ void CachingAllocator::cache(Index block) {
   pool.cached.insert(key(block));
 }
 
-// A free neighbour becomes part of it. Neither `into` nor what becomes of it is in a set then.
+// Merges a free neighbour into the block `into`. The block must be in no set of the pool; the caller adds the merged
+// block to a set.
 void CachingAllocator::merge(Index into, Index neighbour) {
   if (neighbour == 0) return;
   const Piece& other = blocks_[neighbour];

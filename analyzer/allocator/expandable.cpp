@@ -14,7 +14,8 @@ uint64_t CachingAllocator::page_of(uint32_t pool) const {
   return pools_[pool].is_small ? kSmallPage : settings_.large_segment_size;
 }
 
-// The lowest addresses where there is room, of cached and of unmapped blocks.
+// The first block of the lowest range of cached and unmapped blocks that is large enough. Without such a range,
+// reserves addresses for a new segment.
 CachingAllocator::Index CachingAllocator::find_expandable(const Request& request) {
   Keys& unmapped = pools_[request.pool].unmapped;
   for (auto at = unmapped.lower_bound(Key{request.stream, 0, 0, 0});
@@ -42,21 +43,21 @@ CachingAllocator::Index CachingAllocator::find_expandable(const Request& request
   return block;
 }
 
-// A mapped block of at least that size that is in no set; 0: out of memory.
+// Maps memory until a block has at least the requested size. The block is in no set of the pool. 0: out of memory.
 CachingAllocator::Index CachingAllocator::expand(const Request& request) {
   Index block = find_expandable(request);
   if (!blocks_[block].is_mapped && !map(block, std::min(blocks_[block].size, request.size))) return 0;
   while (blocks_[block].size < request.size) {
     const Index next = blocks_[block].after;
     if (!map(next, std::min(request.size - blocks_[block].size, blocks_[next].size))) return 0;
-    block = next;  // which the one before it is part of now
+    block = next;  // map() merged the previous block into it
   }
   pools_[request.pool].cached.erase(key(block));
   return block;
 }
 
 bool CachingAllocator::map(Index block, uint64_t size) {
-  // An unmapped block begins with a page.
+  // An unmapped block begins at a page boundary.
   const uint64_t page = page_of(blocks_[block].pool);
   const uint64_t bytes = (size + page - 1) / page * page;
   if (!device_.map(blocks_[block].address, bytes)) return false;
@@ -89,7 +90,7 @@ CachingAllocator::Range CachingAllocator::whole_pages(const Piece& piece) const 
   return {begin, std::max(begin, all + (piece.address + piece.size - all) / page * page)};
 }
 
-// The whole pages of a cached block.
+// Unmaps the whole pages of a cached block.
 void CachingAllocator::unmap(Index block) {
   const Piece piece = blocks_[block];
   const auto [begin, end] = whole_pages(piece);

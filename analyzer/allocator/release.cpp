@@ -40,8 +40,8 @@ void CachingAllocator::release_segment(Index block) {
   changed(-static_cast<int64_t>(piece.size));
 }
 
-// Large segments that are cached whole, those that were not used for longer than others first, until the threshold is
-// not exceeded.
+// The cached segments of the large pool to free until the reserved bytes do not exceed the threshold. Segments with at
+// least the average age come first.
 std::vector<CachingAllocator::Index> CachingAllocator::garbage() const {
   std::vector<Index> found;
   if (!has_collection()) return found;
@@ -84,7 +84,8 @@ uint64_t CachingAllocator::could_collect() const {
   return bytes;
 }
 
-// Blocks that are too large to be split, for a request that is as large as they are: as many as it needs.
+// Frees cached blocks that are too large to be split, until their bytes are enough for the request. False: they are not
+// enough.
 bool CachingAllocator::release_for(const Request& request) {
   if (settings_.max_split_size == kNoLimit) return false;
   Keys& cached = pools_[request.pool].cached;

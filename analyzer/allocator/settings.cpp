@@ -19,7 +19,7 @@ bool changes_nothing(std::string_view key) {
          key == "expandable_segments_handle_type" || key == "per_process_memory_fraction";
 }
 
-// Words, and the characters between them: one token each.
+// Splits the text into words and separators.
 std::vector<std::string> tokens_of(std::string_view text) {
   std::vector<std::string> tokens;
   bool in_word = false;

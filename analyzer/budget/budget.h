@@ -1,37 +1,26 @@
 // The effect of torch._functorch.config.activation_memory_budget on a program, from runs at several budgets. The budget
 // limits how much of the activations of a compiled graph the partitioner may keep for the backward: 1 is fastest; 0
-// keeps only the inputs and recomputes the rest. The runs are behind an interface; the data here is the result of
-// `tapelens budget`.
+// keeps only the inputs and recomputes the rest. The sweep is a search over the runs of an experiment; the data here is
+// the result of `tapelens budget`.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/budget/reading.h"
+#include "analyzer/experiment/runs.h"
 #include "trace/result.h"
 
 namespace tapelens::budget {
 
-enum class Outcome : uint8_t {
-  measured,
-  out_of_memory,  // a request found the device full, even if the program went on
-  failed,         // the run ended in another way, so its memory is unknown
-  cut_off,        // it made too few steps within the time limit
-};
+using experiment::Outcome;
+using experiment::Reading;
+using trace::Bytes;
 
 // One run of the program.
-struct Point {
+struct Point : experiment::Attempt {
   double budget = 1;
-  Outcome outcome{};
-  Reading reading;
-  bool was_ended = false;  // ended by Tapelens after its steps; false: the program ended itself
-  int exit_code = 0;       // if it ended itself
-  std::string why;         // why it was not measured: a phrase
-  std::string last_words;  // if it failed: the end of its output
-  int64_t duration_ns = 0;
 };
 
 // Why the sweep stopped.
@@ -51,19 +40,12 @@ struct Sweep {
   Stop stop{};
 };
 
-class Runs {
- public:
-  virtual ~Runs() = default;
-  // None: the user interrupted the sweep. An error ends the sweep: no run is possible.
-  virtual trace::Result<std::optional<Point>> run(double budget) = 0;
-};
-
 // "0.3,0.5": numbers from 0 to 1 without repeats. Sorted from the highest down; includes 1, the base of the comparison.
 trace::Result<std::vector<double>> parse_budgets(std::string_view text);
 inline constexpr const char* kDefaultBudgets = "1,0.8,0.6,0.5,0.4,0.2,0.1,0";
 
 // `budgets`: from the highest to the lowest.
-trace::Result<Sweep> sweep(Runs& runs, const std::vector<double>& budgets);
+trace::Result<Sweep> sweep(experiment::Runs& runs, const std::vector<double>& budgets);
 
 // A peak is lower than another if they differ by more than this share of the base's peak.
 inline constexpr double kSameWithin = 0.005;

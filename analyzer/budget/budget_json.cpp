@@ -3,26 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/budget/budget_text.h"
-#include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::budget {
 namespace {
 
-using report::Json;
-
-const char* name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::measured:
-      return "measured";
-    case Outcome::out_of_memory:
-      return "out_of_memory";
-    case Outcome::failed:
-      return "failed";
-    case Outcome::cut_off:
-      break;
-  }
-  return "cut_off";
-}
+using text::Json;
 
 Json name_of(Stop stop) {
   switch (stop) {
@@ -50,7 +36,7 @@ Json point_json(const Sweep& sweep, const Point& point) {
   const auto known = [&](auto value) { return is_known ? Json(value) : Json(nullptr); };
   const auto time = [&](int64_t ns) { return is_known && ns > 0 ? Json(ns) : Json(nullptr); };
   return {{"budget", point.budget},
-          {"outcome", name_of(point.outcome)},
+          {"outcome", experiment::outcome_name(point.outcome)},
           {"peak_bytes", known(reading.peak.value)},
           {"change_bytes", is_known ? Json((reading.peak - base(sweep)->reading.peak).value) : Json(nullptr)},
           {"lowers_peak", known(&point != base(sweep) && no_lower_than(sweep, point) == nullptr)},
@@ -68,7 +54,7 @@ Json point_json(const Sweep& sweep, const Point& point) {
           {"steps", reading.steps},
           {"ended_by_tapelens", point.was_ended},
           {"exit_code", point.was_ended ? Json(nullptr) : Json(point.exit_code)},
-          {"why", point.why},
+          {"why", why_text(point)},
           {"last_words", point.last_words},
           {"duration_ns", point.duration_ns}};
 }
@@ -79,17 +65,17 @@ std::string budget_json(const Sweep& sweep) {
   Json points = Json::array();
   for (const Point& point : sweep.points) points.push_back(point_json(sweep, point));
   const Point* with = base(sweep);
-  return report::dumped({{"schema_version", report::kSchemaVersion},
-                         {"command", sweep.command},
-                         {"steps", sweep.steps},
-                         {"stopped", name_of(sweep.stop)},
-                         {"device", with == nullptr ? Json(nullptr) : Json(with->reading.device)},
-                         {"compared_with", budget_json(with)},
-                         {"knee", budget_json(knee(sweep))},
-                         {"lowest", budget_json(lowest(sweep))},
-                         {"answer", answer_text(sweep)},
-                         {"remarks", remarks(sweep)},
-                         {"points", std::move(points)}});
+  return text::dumped({{"schema_version", text::kSchemaVersion},
+                       {"command", sweep.command},
+                       {"steps", sweep.steps},
+                       {"stopped", name_of(sweep.stop)},
+                       {"device", with == nullptr ? Json(nullptr) : Json(with->reading.device)},
+                       {"compared_with", budget_json(with)},
+                       {"knee", budget_json(knee(sweep))},
+                       {"lowest", budget_json(lowest(sweep))},
+                       {"answer", answer_text(sweep)},
+                       {"remarks", remarks(sweep)},
+                       {"points", std::move(points)}});
 }
 
 }  // namespace tapelens::budget

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::budget {
 namespace {
 
-using report::bytes_text;
-using report::pad_left;
-using report::pad_right;
+using text::bytes_text;
+using text::pad_left;
+using text::pad_right;
 
 constexpr unsigned kFigure = 12, kChange = 9, kSaves = 7, kBar = 20;
 
@@ -23,7 +23,7 @@ std::string note(const Sweep& sweep, const Point& point) {
   return (is_same ? "keeps the same as " : "no lower than ") + budget_name(other->budget);
 }
 
-std::string row(const Sweep& sweep, const Point& point, const report::Style& style) {
+std::string row(const Sweep& sweep, const Point& point, const text::Style& style) {
   const Point* with = base(sweep);
   std::string text = "  " + pad_left(budget_name(point.budget), 6);
   if (point.outcome != Outcome::measured || !point.reading.is_compiled) {
@@ -35,15 +35,15 @@ std::string row(const Sweep& sweep, const Point& point, const report::Style& sty
     return pad_left(&point == with || value == 0 ? "" : change_text(value, of), kChange);
   };
   text += pad_left(bytes_text(now.peak), kFigure) + change(now.peak.value, before.peak.value);
-  text += pad_left(now.step_ns > 0 ? report::time_text(trace::Time{now.step_ns}) : "-", kFigure) +
+  text += pad_left(now.step_ns > 0 ? text::time_text(trace::Time{now.step_ns}) : "-", kFigure) +
           change(now.step_ns, before.step_ns);
-  text += pad_left(bytes_text(now.kept.bytes), kFigure) + pad_left(report::count_text(now.kept.saves), kSaves);
+  text += pad_left(bytes_text(now.kept.bytes), kFigure) + pad_left(text::count_text(now.kept.saves), kSaves);
   int64_t highest = 1;
   for (const Point& other : sweep.points) {
     if (is_measured(other)) highest = std::max(highest, other.reading.peak.value);
   }
   const double part = static_cast<double>(now.peak.value) / static_cast<double>(highest);
-  text += "  " + pad_right(report::bar(part, kBar), kBar);
+  text += "  " + pad_right(text::bar(part, kBar), kBar);
   const std::string said = note(sweep, point);
   while (said.empty() && text.ends_with(' ')) text.pop_back();
   if (!said.empty()) text += "  " + said;
@@ -53,21 +53,20 @@ std::string row(const Sweep& sweep, const Point& point, const report::Style& sty
 
 std::string last_words(const Sweep& sweep) {
   for (const Point& point : sweep.points) {
-    if (point.last_words.empty()) continue;
-    return "\nWhat the run with " + budget_name(point.budget) + " wrote last:\n" + point.last_words +
-           (point.last_words.ends_with('\n') ? "" : "\n");
+    const std::string words = last_words_text(point, " with " + budget_name(point.budget));
+    if (!words.empty()) return "\n" + words;
   }
   return {};
 }
 
 }  // namespace
 
-std::string budget_text(const Sweep& sweep, const report::Style& style) {
+std::string budget_text(const Sweep& sweep, const text::Style& style) {
   std::string text;
   if (const Point* with = base(sweep)) {
     const uint64_t steps = with->reading.steps;
-    text += "Peak on " + report::printable(with->reading.device) + " by activation_memory_budget, " +
-            report::plural(steps, "step", "steps") + " a run\n";
+    text += "Peak on " + text::printable(with->reading.device) + " by activation_memory_budget, " +
+            text::plural(steps, "step", "steps") + " a run\n";
     text += "  " + pad_left("budget", 6) + pad_left("peak", kFigure) + pad_left("change", kChange) +
             pad_left("step", kFigure) + pad_left("change", kChange) + pad_left("kept", kFigure) +
             pad_left("saves", kSaves) + "  peak\n";
@@ -80,7 +79,7 @@ std::string budget_text(const Sweep& sweep, const report::Style& style) {
   for (const std::string& remark : remarks(sweep)) text += remark + "\n";
   if (const Point* at = knee(sweep)) {
     text +=
-        "\nTo have it, before the first call of what is compiled:\n"
+        "\nTo use this budget, before the first call of the compiled function:\n"
         "  torch._functorch.config.activation_memory_budget = " +
         budget_name(at->budget) + "\n";
   }

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "analyzer/budget/budget.h"
-#include "analyzer/report/report.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::budget {
 
 // A table of the runs, the answer, and remarks.
-std::string budget_text(const Sweep& sweep, const report::Style& style);
+std::string budget_text(const Sweep& sweep, const text::Style& style);
 
 // "Knee: 0.4, with a peak of 55.0 MiB (-40.3 %) and steps of 13.1 ms (+6.5 %)."
 std::string answer_text(const Sweep& sweep);

@@ -6,13 +6,13 @@
 #include <functional>
 
 #include "analyzer/budget/budget_text.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::budget {
 namespace {
 
-using report::bytes_text;
-using report::time_text;
+using text::bytes_text;
+using text::time_text;
 
 std::string steps_text(int64_t ns) { return time_text(trace::Time{ns}); }
 
@@ -40,7 +40,7 @@ std::string stop_text(const Sweep& sweep) {
   switch (sweep.stop) {
     case Stop::nothing_compiled:
       return "No compiled graph was seen: no graph of torch.compile with a backward ran in " +
-             report::plural(last.steps, "step", "steps") + ", so there is nothing that a budget changes.";
+             text::plural(last.steps, "step", "steps") + ", so there is nothing that a budget changes.";
     case Stop::set_by_program:
       return "The program sets the budget itself (" + budget_name(last.in_effect.front()) +
              "), which has precedence over the one that it was run with: take that out to try others.";
@@ -78,7 +78,7 @@ void add_no_lower(const Sweep& sweep, std::vector<std::string>& all) {
   });
   if (!recomputed.empty()) {
     all.push_back("With " + recomputed +
-                  " less is kept, but the backward, which computes the rest again, needs more of its own.");
+                  " the graph keeps less, but the backward needs more memory to recompute the rest.");
   }
 }
 
@@ -105,7 +105,7 @@ std::string outcome_text(const Point& point) {
       return "peak " + bytes_text(point.reading.peak) +
              (point.reading.step_ns > 0 ? ", steps of " + steps_text(point.reading.step_ns) : "");
     case Outcome::out_of_memory:
-      return "out of memory: " + point.why;
+      return "out of memory: " + why_text(point);
     case Outcome::failed:
       return "failed: " + point.why;
     case Outcome::cut_off:
@@ -152,9 +152,7 @@ std::vector<std::string> remarks(const Sweep& sweep) {
     all.push_back("Out of memory with " + names + ": the others are compared with " + budget_name(base(sweep)->budget) +
                   ".");
   }
-  if (std::string names = names_where(
-          sweep, [](const Point& p) { return p.outcome == Outcome::failed || p.outcome == Outcome::cut_off; });
-      !names.empty()) {
+  if (std::string names = names_where(sweep, [](const Point& p) { return p.is_unknown(); }); !names.empty()) {
     all.push_back("Of " + names + " nothing is known.");
   }
   if (std::string names = names_where(
@@ -181,7 +179,7 @@ std::vector<std::string> remarks(const Sweep& sweep) {
   if (before.is_simulated) {
     all.emplace_back("Steps of a simulated GPU have no time: measure the cost of recomputation on a real one.");
   } else if (before.steps < 3) {
-    all.emplace_back(before.steps < 2 ? "No step ended behind the first, which compiles: steps have no time."
+    all.emplace_back(before.steps < 2 ? "No step ended after the first, which compiles: steps have no time."
                                       : "The time of a step is that of one alone: --steps gives more.");
   }
   int64_t spread = 0;
@@ -192,7 +190,7 @@ std::vector<std::string> remarks(const Sweep& sweep) {
     all.push_back("Steps of one run differ by up to " + steps_text(spread) +
                   ": changes of their time below that may be noise.");
   }
-  if (sweep.stop == Stop::interrupted) all.emplace_back("Interrupted: what was run so far.");
+  if (sweep.stop == Stop::interrupted) all.emplace_back("Interrupted: results of the runs so far.");
   return all;
 }
 

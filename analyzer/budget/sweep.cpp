@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "analyzer/budget/budget.h"
+#include "analyzer/budget/budget_text.h"
 
 namespace tapelens::budget {
 namespace {
@@ -22,9 +23,7 @@ bool is_in_effect(const Point& point) {
 Stop stop_after(const Point& point, bool is_first) {
   const Reading& reading = point.reading;
   if (!reading.why_not_set.empty()) return Stop::cannot_be_set;
-  if (point.outcome == Outcome::failed || point.outcome == Outcome::cut_off) {
-    return is_first ? Stop::first_failed : Stop::none;
-  }
+  if (point.is_unknown()) return is_first ? Stop::first_failed : Stop::none;
   if (!reading.is_compiled) {
     return is_first && point.outcome == Outcome::measured ? Stop::nothing_compiled : Stop::none;
   }
@@ -41,7 +40,7 @@ int64_t tolerance(const Sweep& sweep) {
 
 trace::Result<std::vector<double>> parse_budgets(std::string_view text) {
   std::vector<double> budgets = {1};
-  const trace::Error wrong{"'" + std::string(text) + "' are no budgets, like 0.3,0.5: numbers from 0 to 1",
+  const trace::Error wrong{"'" + std::string(text) + "' is not a list of budgets, like 0.3,0.5: numbers from 0 to 1",
                            trace::ErrorKind::usage};
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(','));
@@ -59,17 +58,24 @@ trace::Result<std::vector<double>> parse_budgets(std::string_view text) {
   return budgets;
 }
 
-trace::Result<Sweep> sweep(Runs& runs, const std::vector<double>& budgets) {
+trace::Result<Sweep> sweep(experiment::Runs& runs, const std::vector<double>& budgets) {
   Sweep sweep;
   for (const double budget : budgets) {
-    auto point = runs.run(budget);
-    if (!point) return point.error();
-    if (!*point) {
+    experiment::Variation variation;
+    variation.activation_budget = budget;
+    variation.name = "budget-" + budget_name(budget);
+    const std::string name = "budget " + budget_name(budget);
+    auto attempt = runs.run(variation, name + ", run " + std::to_string(sweep.points.size() + 1) + " of at most " +
+                                           std::to_string(budgets.size()));
+    if (!attempt) return attempt.error();
+    if (!*attempt) {
       sweep.stop = Stop::interrupted;
       break;
     }
-    sweep.points.push_back(std::move(**point));
-    sweep.stop = stop_after(sweep.points.back(), sweep.points.size() == 1);
+    sweep.points.push_back({std::move(**attempt), budget});
+    const Point& point = sweep.points.back();
+    runs.tell(experiment::result_text(name, outcome_text(point), point));
+    sweep.stop = stop_after(point, sweep.points.size() == 1);
     if (sweep.stop != Stop::none) break;
   }
   return sweep;

@@ -8,7 +8,7 @@
 namespace tapelens::check {
 namespace {
 
-// backward() and grad() make the gradient that they begin with just before.
+// backward() and grad() make their initial gradient in _make_grads, just before the engine starts.
 bool makes_gradient(const Text& text, StackId stack) {
   return std::ranges::any_of(text.stack(stack), [&](FrameId frame) {
     return text.string(text.frame_function[frame]).ends_with("_make_grads");

@@ -1,4 +1,4 @@
-// Which backward a moment is in, and where the program called it.
+// Finds the backward that runs at a moment, and the place where the program called it.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 namespace tapelens::check {
 
 inline constexpr uint32_t kNoBackward = UINT32_MAX;
-// The place in Process::backwards of the innermost one around a moment; kNoBackward: there is none.
+// The index in Process::backwards of the innermost backward that runs at a moment; kNoBackward: no backward runs.
 uint32_t backward_at(const Process& process, Time when);
 
-// The program's call of the backward that a moment is in; none: it is not known.
+// The program's call of that backward; none: unknown.
 StackId stack_of_backward(const Context& context, Time when);
 
-// By node: whether a backward with create_graph=True made it, called at a line whose graphs of gradients no backward
-// ever evaluates a node of. That one came near (the inputs= of another) says nothing.
+// By node: whether a backward with create_graph=True made the node, and no backward evaluates any node of the gradient
+// graphs from that line. A backward that only reaches such a graph (another call's inputs=) does not count.
 std::vector<bool> created_for_nothing(const Context& context, const Graphs& graphs);
 
-// Whether a backward began with an allocation and was given no gradient: then it is that of a single element.
+// Whether the program called a backward from this allocation without an initial gradient. PyTorch then requires a
+// tensor with a single element.
 bool begins_backward(const Context& context, AllocationId allocation);
 
 }  // namespace tapelens::check

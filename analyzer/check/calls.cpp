@@ -1,6 +1,8 @@
 #include "analyzer/check/calls.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "analyzer/check/graphs.h"
 
@@ -27,7 +29,7 @@ Calls::Calls(const Context& context) : context_(context), p_(context.process) {
     const AllocationId allocation{row};
     if (!peak.holds(p_, allocation) || p_.allocations.device[allocation] != context.device) continue;
     each_call(allocation, [&](ModuleCallId call) {
-      // It still exists within the call, and within the second forward.
+      // A checkpoint does not free the allocation during the call, or once the second forward has begun.
       if (p_.module_calls.end[call] <= peak.time && peak.time < backward(call)) {
         at_peak_[call.value] += p_.allocations.bytes[allocation].value;
       }
@@ -75,7 +77,49 @@ std::vector<Calls::Saved> Calls::saved(const std::vector<bool>& wanted) const {
   return all;
 }
 
-// Its saves are not there; from the begin of its backward on, what they held is.
+namespace {
+
+// For each checkpoint that a stack is in: the number of module calls inside of it.
+std::vector<uint32_t> calls_in_checkpoints(const Text& text, StackId stack) {
+  std::vector<uint32_t> depths;
+  uint32_t depth = 0;
+  for (const FrameId frame : text.stack(stack)) {
+    const std::string_view file = text.string(text.frame_file[frame]);
+    const std::string_view function = text.string(text.frame_function[frame]);
+    if (file.ends_with("/torch/nn/modules/module.py") && function.ends_with("._call_impl")) ++depth;
+    if (!file.ends_with("/torch/utils/checkpoint.py") || depth == 0) continue;
+    if (depths.empty() || depths.back() != depth) depths.push_back(depth);
+  }
+  return depths;
+}
+
+}  // namespace
+
+std::vector<bool> checkpointed_calls(const Context& context) {
+  const Process& p = context.process;
+  std::vector<bool> is_checkpointed(p.module_calls.rows() + 1);
+  if (!context.in_use.has(peak::Technique::checkpointing)) return is_checkpointed;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> depths;  // by stack
+  StackId last_stack;
+  ModuleCallId last_call;
+  for (const OperatorId op : p.operators.ids()) {
+    const StackId stack = p.operators.stack[op];
+    const ModuleCallId call = p.operators.module_call[op];
+    if (!stack || !call || (stack == last_stack && call == last_call)) continue;
+    last_stack = stack, last_call = call;
+    const auto [at, is_new] = depths.try_emplace(stack.value);
+    if (is_new) at->second = calls_in_checkpoints(context.text, stack);
+    for (const uint32_t depth : at->second) {
+      ModuleCallId around = call;
+      for (uint32_t i = 1; i < depth && around; ++i) around = p.module_calls.parent[around];
+      is_checkpointed[around.value] = true;
+    }
+  }
+  is_checkpointed[0] = false;
+  return is_checkpointed;
+}
+
+// Removes the call's saves, and adds their allocations again from the begin of the call's backward.
 Checkpointed checkpointed(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved) {
   const Process& p = context.process;
   const ModuleCallId call = saved.front().call;
@@ -90,7 +134,7 @@ Checkpointed checkpointed(const Context& context, const Calls& calls, std::span<
     bytes += p.allocations.bytes[one.allocation];
     last = std::max(last, one.last);
   }
-  // Running it again needs what running it needed, up to the last tensor that is wanted.
+  // The second forward needs the same temporary memory as the first, up to the last saved tensor.
   const Time begin = p.module_calls.begin[call];
   const Bytes before = context.timeline.live(context.timeline.at(begin));
   const Bytes more = context.timeline.largest({begin, last}).bytes - before - bytes;

@@ -8,15 +8,15 @@
 
 namespace tapelens::check {
 
-// Tensors that a call makes and that only nodes of the call save. A checkpoint would keep the call's inputs, and
-// tensors that other nodes save.
+// A checkpoint frees the tensors that the call makes and that only nodes of the call save. It keeps the call's inputs
+// and the tensors that other nodes save.
 class Calls {
  public:
   explicit Calls(const Context& context);
 
   // The bytes of the call's allocations that are alive at the peak.
   Bytes at_peak(ModuleCallId call) const { return Bytes{at_peak_[call.value]}; }
-  // The begin of the call's part of the backward, at which a checkpoint runs the forward again. kNever: none.
+  // The begin of the call's part of the backward, at which a checkpoint runs the forward again. kNever: no backward.
   Time backward(ModuleCallId call) const { return Time{backward_[call.value]}; }
 
   struct Saved {
@@ -40,11 +40,16 @@ class Calls {
   std::vector<int64_t> at_peak_, backward_;
 };
 
-// What a checkpoint around one call changes: `saved` are the call's.
+// By ModuleCallId: whether the program checkpoints that module itself, as far as its stacks show:
+// torch.utils.checkpoint calls the module.
+std::vector<bool> checkpointed_calls(const Context& context);
+
+// The change of a checkpoint around one call.
 struct Checkpointed {
   peak::WhatIf change;
-  Bytes bytes;  // that it saved
+  Bytes bytes;  // size of the call's saved tensors
 };
+// `saved`: all saves of one call; not empty.
 Checkpointed checkpointed(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved);
 
 }  // namespace tapelens::check

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/model/words.h"
 
 namespace tapelens::check {
 
@@ -37,6 +38,11 @@ std::string line_of(const Context& context, const Place& place) {
   return frame ? peak::frame_text(context.text, frame) : std::string();
 }
 
+uint64_t Group::alive_at(Time time) const {
+  return static_cast<uint64_t>(
+      std::ranges::count_if(occurrences, [&](const Occurrence& one) { return one.when.contains(time); }));
+}
+
 const Occurrence& Group::biggest() const { return *std::ranges::max_element(occurrences, {}, &Occurrence::bytes); }
 
 std::string_view Options::text(std::string_view name) const {
@@ -62,22 +68,7 @@ Bytes Options::share(std::string_view name, Bytes of) const {
 
 Bytes Options::bytes(std::string_view name) const {
   const std::string_view value = text(name);
-  double number = 0;
-  const auto [end, error] =
-      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
-  const std::string_view unit(end, static_cast<size_t>(value.data() + value.size() - end));
-  if (error == std::errc() && number >= 0) {
-    for (const auto& [word, scale] : {std::pair<std::string_view, double>{"", 1},
-                                      {"B", 1},
-                                      {"KiB", 0x1p10},
-                                      {"MiB", 0x1p20},
-                                      {"GiB", 0x1p30},
-                                      {"KB", 1e3},
-                                      {"MB", 1e6},
-                                      {"GB", 1e9}}) {
-      if (unit == word && number * scale < 9e18) return Bytes{static_cast<int64_t>(number * scale)};
-    }
-  }
+  if (const auto bytes = model::parse_bytes(value)) return Bytes{static_cast<int64_t>(*bytes)};
   throw std::runtime_error("option '" + std::string(name) + "' is '" + std::string(value) + "', not a size like 64KiB");
 }
 

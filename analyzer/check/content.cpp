@@ -13,15 +13,6 @@ NameSet::NameSet(const Text& text, std::initializer_list<std::string_view> names
   }
 }
 
-std::vector<bool> parameters_of(const Process& p) {
-  std::vector<bool> is_parameter(size_t{p.allocations.rows()} + 1);
-  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
-    const RoleId role{row};
-    if (p.roles.kind[role] == Role::parameter) is_parameter[p.roles.allocation[role].value] = true;
-  }
-  return is_parameter;
-}
-
 std::vector<bool> held_besides_saves(const Process& p) {
   std::vector<bool> is_held(size_t{p.allocations.rows()} + 1);
   for (const uint32_t allocation : p.roles.allocation.raw) is_held[allocation] = true;
@@ -198,6 +189,12 @@ std::vector<EvaluationId> last_evaluations(const Process& p) {
     if (const NodeId node = p.evaluations.node[EvaluationId{row}]) of_node[node.value] = EvaluationId{row};
   }
   return of_node;
+}
+
+Time returned(const Context& context, AllocationId allocation) {
+  const OperatorId maker = context.provenance.maker(allocation);
+  const ModuleCallId call = outermost_call(context.process, maker);
+  return call ? context.process.module_calls.end[call] : context.process.operators.end[maker];
 }
 
 Interval kept_by_saves(const Context& context, AllocationId allocation) {

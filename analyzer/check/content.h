@@ -19,8 +19,6 @@ class NameSet {
   std::vector<uint8_t> has_;  // by StringId
 };
 
-// By allocation: whether it is a parameter.
-std::vector<bool> parameters_of(const Process& process);
 // By allocation: whether it has a role, or a holder besides saves (packed, on ctx, kept by checkpointing).
 std::vector<bool> held_besides_saves(const Process& process);
 
@@ -45,7 +43,7 @@ class Contents {
   explicit Contents(const Context& context);
 
   // Only for the output of the copying operator, not for its scratch memory. A concatenation of more than `most_parts`
-  // does not count as a copy.
+  // parts does not count as a copy.
   Copied copied(AllocationId allocation, uint32_t most_parts = 1) const;
 
   // Whether a copy has the very strides of its source, so that the source itself, or a view of it, could stand for it.
@@ -62,10 +60,11 @@ class Contents {
   bool is_of_backward(AllocationId allocation) const;
   bool is_of_backward(OperatorId op) const;
 
-  // Which operator the program called is one of those whose whole purpose is to copy.
+  // Whether the operator that the program called only copies.
   bool is_called_copy(OperatorId called) const { return copies_.has(context_.process.operators.name[called]); }
 
-  // When the first operator in [since, until) that writes it begins, or `since` if one is open then; without: `until`.
+  // The begin of the first operator in [since, until) that writes the allocation; `since` if such an operator runs at
+  // that time; `until` if no operator writes.
   Time first_write(AllocationId allocation, Time since, Time until) const;
   bool is_unchanged(AllocationId allocation, Time since, Time until) const {
     return first_write(allocation, since, until) == until;
@@ -89,6 +88,10 @@ std::vector<SaveId> saves_of(const Context& context, NodeId node);
 
 // By NodeId: the node's last evaluation, if it was evaluated.
 std::vector<EvaluationId> last_evaluations(const Process& process);
+
+// The time at which the program gets an operator's result: the end of the outermost module call around the operator
+// that made it, or of the operator.
+Time returned(const Context& context, AllocationId allocation);
 
 // The last release of a save before the allocation was freed; none: kNever if it is saved to the end, birth if never.
 inline Time last_release(const Context& context, AllocationId allocation) {

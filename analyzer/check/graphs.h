@@ -17,7 +17,7 @@ class Graphs {
   // save without a node is given.
   bool is_inner(NodeId node) const { return (flags_[node.value] & kInner) != 0; }
   bool is_evaluated(NodeId node) const { return (flags_[node.value] & kEvaluated) != 0; }
-  // kNever: it is alive at the end of the recording.
+  // kNever: the node is alive at the end of the recording.
   Time died(NodeId node) const { return Time{died_[node.value]}; }
   // By node: whether it is an inner node that is neither evaluated nor reachable from an evaluated node. A backward
   // stops before a reachable node because of inputs=, or because the program did not request that gradient.
@@ -36,7 +36,7 @@ bool keeps_memory(const Context& context, SaveId save);
 class EarlyReleases {
  public:
   explicit EarlyReleases(const Context& context) : context_(context) {}
-  // `saves`: not empty. Of many disjoint sets of an allocation's saves, each costs what it has itself.
+  // `saves`: not empty. The running time is linear in `saves`, also for many disjoint sets of one allocation.
   peak::WhatIf change(std::span<const SaveId> saves, Time at);
 
  private:

@@ -12,14 +12,14 @@ class Interruptions {
  public:
   explicit Interruptions(const model::Process& process);
 
-  // Whether an interruption cut the use of memory with this lifetime short: made since the last step before the
-  // interruption, and alive at it. Then the lack of later uses proves nothing.
+  // Whether an interruption cut short the use of memory with this lifetime: the program made it after the last step
+  // before the interruption, and it was alive then. Then the lack of later uses proves nothing.
   bool cut(model::Interval life) const;
 
  private:
   struct Interruption {
     model::Interval making;  // birth of the affected memory
-    model::Time alive;       // and lived then
+    model::Time alive;       // time of the interruption, at which the memory was alive
   };
   std::vector<Interruption> all_;
 };

@@ -13,7 +13,7 @@
 
 namespace tapelens::check {
 
-// Lines [first, first + removed) go, `added` come in their place. Lines are counted from 0 and have their line breaks.
+// Replaces the lines [first, first + removed) by `added`. Line numbers start at 0; lines include their line breaks.
 struct Edit {
   uint32_t first = 0, removed = 0;
   std::vector<std::string> added;
@@ -31,20 +31,20 @@ struct FileEdit {
 
 using FileEdits = std::vector<FileEdit>;
 
-// `lines` are all of the file. Edits may come in any order, and do not overlap; those that touch become one.
+// `lines`: the whole file. Edits may have any order and must not overlap; adjacent edits become one.
 FileEdit file_edit(std::string path, std::span<const std::string_view> lines, std::vector<Edit> edits);
 
-// With three lines around each edit where they are known. The files in their order, one after the other.
+// Shows three lines of context around each edit, where known. Files keep their order.
 std::string unified_diff(const FileEdit& file);
 std::string unified_diff(std::span<const FileEdit> files);
 
-// A file of such a diff: signed as `git format-patch` signs, which git apply and patch(1) leave out.
+// Such a diff as an output file, with the signature of `git format-patch`, which git apply and patch(1) ignore.
 trace::OutputKind patch_kind();
 
 // Reads a unified diff of git or `diff -u`. An error names the first line that is invalid. Deleted, renamed and binary
 // files are errors, and also paths outside the repository.
 trace::Result<FileEdits> read_unified_diff(std::string_view diff);
-// The file with its edits, which fit exactly or not at all; the error names the first line that is another one.
+// The file with its edits. Each edit must match exactly; the error names the first different line.
 trace::Result<std::string> applied(const FileEdit& file, std::string_view content);
 
 }  // namespace tapelens::check

@@ -11,8 +11,8 @@ namespace tapelens::check {
 
 namespace {
 
-// Whether a number can stand for a name that was a tensor: it begins as one, and all that is done with it besides is to
-// print it or to make a number of it.
+// Whether a number can replace the tensor in a variable: the variable starts as a number, and all other statements only
+// print it.
 bool may_be_number(const PythonSource& source, std::string_view name, size_t statement) {
   bool begins_as_number = false;
   const auto& all = source.statements();
@@ -36,7 +36,8 @@ bool may_be_number(const PythonSource& source, std::string_view name, size_t sta
   return begins_as_number;
 }
 
-// Whether numbers can stand in a list that had tensors: it begins empty, and is only counted and summed up.
+// Whether numbers can replace the tensors in a list: the list starts empty, and the program only prints its length or
+// its sum.
 bool may_hold_numbers(const PythonSource& source, Tokens list, size_t statement) {
   const auto& all = source.statements();
   bool begins_empty = false;
@@ -68,7 +69,7 @@ bool makes_number(const Context& context, OperatorId op) {
   for (uint32_t row = 1; row <= context.text.layout_element_bytes.rows(); ++row) {
     if (context.text.layout_element_bytes[LayoutId{row}] == 2) return false;
   }
-  // In place it makes none: then all that it reads are single elements.
+  // An operator in place makes no allocation: check that all its inputs have a single element.
   bool any = false;
   for (const uint32_t input : context.provenance.inputs(op)) {
     if (input == 0) continue;
@@ -82,7 +83,7 @@ bool makes_number(const Context& context, OperatorId op) {
   return any;
 }
 
-// ---- where
+// ---- spots
 
 std::optional<Spot> PatchMaker::spot(StackId stack) const { return spot(own_frame(context_.text, stack)); }
 
@@ -90,7 +91,7 @@ FileEdits PatchMaker::edits(const Spot& spot, std::vector<Edit> edits) {
   return {file_edit(spot.path, spot.source.all_lines(), std::move(edits))};
 }
 
-// ---- what keeps a graph
+// ---- detached values
 
 FileEdits PatchMaker::detach_summand(StackId stack, bool is_number) const {
   const auto at = spot(stack);
@@ -123,7 +124,7 @@ FileEdits PatchMaker::detach_collected(StackId stack, bool is_number, bool owns_
   if (!at) return {};
   const PythonSource& source = at->source;
   const auto& all = source.statements();
-  // What is put into `list` by a statement: its tokens; none: it is no append.
+  // The tokens of the value that a statement appends to `list`; empty: the statement is not an append.
   const auto appended = [&](size_t statement, Tokens& list) -> Tokens {
     const Tokens tokens(source.begin(all[statement]), source.end(all[statement]));
     const size_t name = dotted(tokens, 0);
@@ -135,7 +136,7 @@ FileEdits PatchMaker::detach_collected(StackId stack, bool is_number, bool owns_
   Tokens list, what = appended(at->statement, list);
   size_t statement = at->statement;
   if (!what.empty()) {
-    // One call, of which the result is put in.
+    // The value must be the result of one call.
     const size_t name = dotted(what, 0);
     if (name == 0 || name == what.size() || !is(what[name], "(") || closing(what, name) + 1 != what.size()) return {};
   } else {
@@ -144,7 +145,7 @@ FileEdits PatchMaker::detach_collected(StackId stack, bool is_number, bool owns_
         find_outside(tokens, "=", 2) != tokens.size()) {
       return {};
     }
-    // The one append of that name behind it in the same block, before it is anything else.
+    // Finds the only append of the assigned name later in the block, before another assignment to the name.
     for (size_t i = at->statement + 1; i < all.size() && all[i].indent.size() >= at->here().indent.size(); ++i) {
       if (all[i].indent != at->here().indent) continue;
       Tokens into;
@@ -191,7 +192,8 @@ std::optional<PatchMaker::Carrying> PatchMaker::carrying(StackId stack) const {
       }
     }
     if (names.empty()) continue;
-    // What a function is given and gives back, its caller carries; an attribute is carried where it is.
+    // A function that takes and returns the state is not the place to detach: continue with its caller. An attribute
+    // stays in its own statement.
     const bool is_local =
         std::ranges::none_of(names, [](const std::string& name) { return name.find('.') != std::string::npos; });
     found = Carrying{std::move(*at), std::move(names)};
@@ -210,7 +212,7 @@ FileEdits PatchMaker::detach_carried(StackId stack, std::string_view op) const {
   if (!found) return {};
   const Spot& at = found->spot;
   const bool is_tuple = op == "aten::lstm";
-  // What a module gives back may be anything; of these it is known.
+  // The result of a module may have any structure. Only these operators have a known result.
   const bool is_known =
       at.frame == own_frame(context_.text, stack) || is_tuple || op == "aten::gru" || op.starts_with("aten::rnn_");
   if (found->names.size() != 1 || !is_known || at.source.is_header(at.statement)) return {};
@@ -219,7 +221,7 @@ FileEdits PatchMaker::detach_carried(StackId stack, std::string_view op) const {
   return edits(at, {put_after(at.source, at.here().last, {std::string(at.here().indent) + name + " = " + detached})});
 }
 
-// ---- what is made anew
+// ---- zero_grad
 
 FileEdits PatchMaker::set_to_none(StackId stack) const {
   const auto at = spot(stack);

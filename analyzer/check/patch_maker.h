@@ -1,6 +1,6 @@
-// Makes patches of the program's own source for statements of an exact known form. A check cannot rewrite these
-// statements, but a person fixes them with one line. In doubt each function returns no edit; then the finding has only
-// the check's sentence.
+// Makes patches of the program's own source for statements of an exact known form. No rewrite can change these
+// statements, but one edited line fixes them. In doubt each function returns no edit, and the finding keeps only the
+// check's sentence.
 #pragma once
 
 #include <functional>
@@ -17,18 +17,18 @@ namespace tapelens::check {
 // Finds the calls that torch.no_grad() may cover: those whose graphs no backward needs.
 class FreeCalls {
  public:
-  // Whether no gradient is wanted of a node.
+  // Whether the program needs no gradient of a node.
   using IsFree = std::function<bool(NodeId)>;
   FreeCalls(const Context& context, IsFree is_free);
 
-  // The call to put under it: the innermost of the user's own frames all of whose nodes are free and that is in no
-  // module. If no module is called, the innermost one that calls what is not free elsewhere (a function that training
-  // shares), else the outermost one.
+  // The call to put under torch.no_grad(): the innermost of the user's own frames that is outside all modules and has
+  // only free nodes. If the stack has no module: the innermost frame whose callee has needed nodes elsewhere (a
+  // function that training shares), else the outermost frame.
   FrameId call(StackId stack) const;
-  // Whether a module is called on the way.
+  // Whether the stack contains a call of a module.
   bool is_in_module(StackId stack) const;
   bool is_free(NodeId node) const { return is_free_(node); }
-  // By frame: whether an operator below it has a node that is not free.
+  // By frame: whether an operator below the frame has a node that is not free.
   const std::vector<uint8_t>& needed() const { return needed_; }
 
  private:
@@ -41,15 +41,15 @@ class PatchMaker {
  public:
   explicit PatchMaker(const Context& context) : context_(context) {}
 
-  // total += loss, total = total + loss: the value without its graph. `is_number`: it has one element.
+  // total += loss, total = total + loss: detaches the summand. `is_number`: the summand has one element.
   FileEdits detach_summand(StackId stack, bool is_number) const;
-  // loss = ...; losses.append(loss). `owns_more`: than its own elements, so that a view of it keeps all of that.
+  // loss = ...; losses.append(loss). `owns_more`: the storage is larger than the tensor, so the patch adds clone().
   FileEdits detach_collected(StackId stack, bool is_number, bool owns_more) const;
-  // state = f(state, ...): detached behind the statement. `op`: the operator that made the state, "aten::lstm".
+  // state = f(state, ...): detaches after the statement. `op`: the operator that made the state, "aten::lstm".
   FileEdits detach_carried(StackId stack, std::string_view op) const;
-  // The frame of that statement: state = f(state, ...). None: it is not known.
+  // The frame of the statement state = f(state, ...); none: unknown.
   FrameId carrying_frame(StackId stack) const;
-  // A function, a loop or a statement around the innermost frame, all of whose nodes are free: under torch.no_grad().
+  // Puts the function, loop or statement around the innermost frame under torch.no_grad(), if all its nodes are free.
   FileEdits no_grad(StackId stack, const FreeCalls& calls) const;
   // judge(make(z)), where all nodes of the inner call are free and no node of the outer call is. Moves the inner call
   // under torch.no_grad() before the statement.
@@ -60,16 +60,16 @@ class PatchMaker {
  private:
   struct Carrying {
     Spot spot;
-    std::vector<std::string> names;  // that are on both sides
+    std::vector<std::string> names;  // names on both sides of the assignment
   };
   std::optional<Carrying> carrying(StackId stack) const;
   std::optional<Spot> spot(FrameId frame) const { return spot_of(context_, frame); }
-  std::optional<Spot> spot(StackId stack) const;  // that of the frame that reports show
+  std::optional<Spot> spot(StackId stack) const;  // at the frame that reports show
   static FileEdits edits(const Spot& spot, std::vector<Edit> edits);
 
   bool is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;
   bool is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const;
-  // Whether at a frame one call of a module of which all is free, and one of which nothing is, take turns.
+  // Whether the outermost module calls at a frame alternate: one with only free nodes, then one without free nodes.
   bool takes_turns(FrameId frame, const FreeCalls& calls) const;
   FileEdits decorated(const Spot& spot) const;
   FileEdits wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const;
@@ -77,7 +77,7 @@ class PatchMaker {
   const Context& context_;
 };
 
-// Whether an operator gives a tensor of one element: of 4 bytes, where no tensor of the recording has elements of 2.
+// Whether an operator returns a tensor of one element: 4 bytes, in a recording without tensors of 2-byte elements.
 bool makes_number(const Context& context, OperatorId op);
 
 }  // namespace tapelens::check

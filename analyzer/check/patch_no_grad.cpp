@@ -211,8 +211,7 @@ bool PatchMaker::takes_turns(FrameId frame, const FreeCalls& calls) const {
   for (const NodeId node : p.nodes.ids()) {
     const auto of = text.stack(stack_of(p, text, p.nodes.op[node]));
     if (std::ranges::find(of, frame) == of.end() || (p.nodes.flags[node] & trace::kNodeIsAccumulateGrad) != 0) continue;
-    ModuleCallId call = p.operators.module_call[p.nodes.op[node]];
-    while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
+    const ModuleCallId call = outermost_call(p, p.nodes.op[node]);
     if (!call) return false;
     const bool free = calls.is_free(node);
     if (!outermost.empty() && outermost.back().first == call.value) {

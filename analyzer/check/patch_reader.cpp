@@ -168,7 +168,7 @@ class Reader {
     ++at_;
     uint32_t line = hunk->first, removed = 0, added = 0;
     std::string* last = nullptr;
-    bool is_open = false;  // an edit that goes on
+    bool is_open = false;  // an edit continues
     while (at_ < lines_.size() && (removed < hunk->removed || added < hunk->added || lines_[at_].starts_with('\\'))) {
       std::string_view text = lines_[at_];
       const char sign = text.front();
@@ -179,7 +179,7 @@ class Reader {
         ++at_;
         continue;
       }
-      if (sign == '\n' || (sign == '\r' && text == "\n")) text = lines_[at_];  // an editor took the blank away
+      if (sign == '\n' || (sign == '\r' && text == "\n")) text = lines_[at_];  // an editor removed the blank
       const bool is_same = sign == ' ' || sign == '\n' || sign == '\r';
       if (!is_same && sign != '-' && sign != '+') break;
       if (!is_same && !is_open) file.edits.push_back({line, 0, {}});
@@ -199,7 +199,7 @@ class Reader {
   std::vector<std::string_view> lines_;
   size_t at_ = 0;
   FileEdits files_;
-  std::string why_;  // it cannot be followed at `at_`
+  std::string why_;  // reason for the failure at `at_`
 };
 
 }  // namespace

@@ -185,7 +185,7 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
       ++line_;
       ++at_;
     } else if (c == '\\' && literal.has_fields && (peek(1) == '{' || peek(1) == '}')) {
-      ++at_;  // it escapes no brace
+      ++at_;  // a backslash does not escape a brace
     } else if (c == '\\' && literal.has_fields && !literal.is_raw && peek(1) == 'N' && peek(2) == '{') {
       at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is not a field
       if (peek() != '}') return false;

@@ -14,7 +14,7 @@ struct Token {
   enum class Kind : uint8_t { name, number, string, op };
   Kind kind;
   std::string_view text;
-  uint32_t line;  // that it begins in, from 0
+  uint32_t line;  // of its first character, from 0
   size_t offset;  // into the text
 };
 
@@ -27,15 +27,15 @@ class PythonLexer {
     token,
     newline,  // ends a logical line; absent in brackets and after a backslash
     end,
-    error,  // brackets or quotes do not match, or a character that Python has no use for: no more can be read
+    error,  // unmatched brackets or quotes, or a character that Python does not use; the lexer stops
   };
   // `token` is set if one was found.
   Found next(Token& token);
-  // From 0; behind a newline, the line that comes.
+  // From 0; after a newline, the next line.
   uint32_t line() const { return line_; }
 
  private:
-  struct Literal;  // a string that is being read
+  struct Literal;  // the current string
   bool take_blank();
   bool take_token(Token::Kind& kind, std::string& brackets, int depth);
   bool take_string(std::string_view prefix, int depth);
@@ -47,7 +47,7 @@ class PythonLexer {
   char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 
   std::string_view text_;
-  std::string brackets_;  // that are open
+  std::string brackets_;  // open brackets
   size_t at_ = 0;
   uint32_t line_ = 0;
 };

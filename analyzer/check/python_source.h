@@ -19,16 +19,16 @@ struct Statement {
   uint32_t first, last;     // lines, from 0
   std::string_view indent;  // the white space before it
   size_t token_begin, token_end;
-  bool is_alone;  // no other statement in its lines: neither after a semicolon nor behind a header's colon
+  bool is_alone;  // no other statement is on its lines, neither after a semicolon nor after a header's colon
 };
 
 class PythonSource {
  public:
-  // Nothing if it cannot be read: brackets or quotes do not match.
+  // Empty if brackets or quotes do not match.
   static std::optional<PythonSource> parse(std::string text);
 
   const std::string& text() const { return *text_; }
-  std::string_view line(uint32_t number) const { return lines_[number]; }  // with its line break, if it has one
+  std::string_view line(uint32_t number) const { return lines_[number]; }  // with its line break, if any
   std::span<const std::string_view> all_lines() const { return lines_; }
   uint32_t lines() const { return static_cast<uint32_t>(lines_.size()); }
   std::string_view line_break() const { return line_break_; }
@@ -42,17 +42,17 @@ class PythonSource {
 
   // The first statement after the block of `header`, a statement that ends in a colon.
   size_t block_end(size_t header) const;
-  // The header whose block a statement is in; statements().size(): it is in none, or tabs and spaces are mixed.
+  // The header of the statement's block; statements().size(): no header, or mixed tabs and spaces.
   size_t header_of(size_t statement) const;
   bool is_header(size_t statement) const;  // with its block in separate lines
-  // Whether a string or a bracket of these lines goes over several, so that they cannot be indented line by line.
+  // Whether a string or a bracket spans several of these lines, so that a patch cannot indent them line by line.
   bool has_long_string(uint32_t first, uint32_t last) const;
 
  private:
   bool tokenize();
   void split_lines();
 
-  std::shared_ptr<const std::string> text_;  // that the views look into
+  std::shared_ptr<const std::string> text_;  // target of the views
   std::vector<std::string_view> lines_;
   std::string_view line_break_ = "\n";
   std::vector<Token> tokens_;

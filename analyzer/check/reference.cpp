@@ -110,7 +110,7 @@ bool is_passed(Tokens tokens, IsTensor is_tensor) {
 struct Fate {
   std::optional<Reference> kept;
   EditLine passed;
-  size_t returned = 0;  // the statement; 0: it is not
+  size_t returned = 0;  // the statement; 0: not returned
   size_t part = 0;      // index in the returned tuple
 };
 
@@ -161,7 +161,7 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
     if (is_any(tokens.subspan(equals + 1)) && (target.size() > 1 && find_outside(target, ",") == target.size())) {
       fate.kept = {Kind::attribute, line, text_of(target), {}};
     } else if (target.size() == 1 && is_any(target)) {
-      break;  // it is something else from here on
+      break;  // from here on the name has another value
     }
   }
   return fate;

@@ -18,8 +18,8 @@ struct Reference {
   };
   Kind kind{};
   EditLine line;
-  std::string name;  // "logits", "self.seen"; empty: the statement assigns several
-  // Of a variable: the only call that gets it, callback.on_end(loss). The code of that call is not analyzed.
+  std::string name;  // "logits", "self.seen"; empty: the statement assigns several names
+  // For a variable: the only call that gets it, callback.on_end(loss). The code of that call is not analyzed.
   EditLine passed{};
 
   // The place that keeps a tensor beyond a step. By then a variable would have the value of the next step.

@@ -5,14 +5,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/bounded_json.h"
-#include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::compare {
 
 namespace {
 
-using report::Json;
+using text::Json;
 
 constexpr const char* kFormat = "tapelens baseline";
 constexpr uint64_t kVersion = 1;
@@ -269,7 +268,7 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
 trace::Result<Snapshot> read_baseline(std::string_view json) {
   try {
     RunningSum sum;
-    const Json from = report::parse_bounded<Json>(json, [&sum](const Json& value) { sum.add(value); });
+    const Json from = text::parse_bounded<Json>(json, [&sum](const Json& value) { sum.add(value); });
     if (!from.is_object() || from.value("format", "") != kFormat) {
       return trace::Error{
           "is JSON, but no baseline (a report has not enough): write one with tapelens check RECORDING "

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "analyzer/report/format.h"
+#include "analyzer/model/words.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
@@ -46,10 +47,10 @@ std::optional<int64_t> value_of(const DeviceFigures& device, Metric metric) {
 }
 
 std::string value_text(Metric metric, int64_t value) {
-  return is_bytes(metric) ? report::bytes_text(Bytes{value}) : report::count_text(static_cast<uint64_t>(value));
+  return is_bytes(metric) ? text::bytes_text(Bytes{value}) : text::count_text(static_cast<uint64_t>(value));
 }
 
-trace::Result<Budget> parse_budget(std::string_view text, const ParseBytes& parse_bytes) {
+trace::Result<Budget> parse_budget(std::string_view text) {
   Budget out;
   out.text = text;
   const size_t at_most = text.find("<=");
@@ -75,14 +76,14 @@ trace::Result<Budget> parse_budget(std::string_view text, const ParseBytes& pars
   }
   const auto metric = std::ranges::find(kMetrics, what, metric_name);
   if (metric == std::end(kMetrics)) {
-    return wrong(text, "'" + std::string(what) + "' is none of peak, saved, reserved, allocations");
+    return wrong(text, "'" + std::string(what) + "' is not a metric: use peak, saved, reserved or allocations");
   }
   out.metric = *metric;
   if (!out.module.empty() && out.metric != Metric::peak) {
     return wrong(text, "the share of a module is known of the peak alone");
   }
   if (is_bytes(out.metric)) {
-    const auto bytes = parse_bytes(most);
+    const auto bytes = model::parse_bytes(most);
     if (!bytes) return wrong(text, "'" + std::string(most) + "' is not a size, like 6GiB");
     out.most = static_cast<int64_t>(*bytes);
   } else {

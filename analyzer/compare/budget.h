@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,9 +28,8 @@ struct Budget {
   int64_t most = 0;
 };
 
-using ParseBytes = std::function<std::optional<uint64_t>(std::string_view)>;
 // A malformed limit is an error of kind usage.
-trace::Result<Budget> parse_budget(std::string_view text, const ParseBytes& parse_bytes);
+trace::Result<Budget> parse_budget(std::string_view text);
 
 // Whether a module matches the pattern or is inside a module that does. '*' matches one part of a path.
 bool is_within(std::string_view module, std::string_view pattern);

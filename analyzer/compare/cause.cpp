@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
@@ -71,10 +71,10 @@ std::string why_of(const Candidate& best, size_t changed) {
   std::string why = kind_name(best.line->kind);
   if (best.line->kind == ChangedLine::Kind::changed) why += ", before: " + best.line->old_text;
   if (changed == 1) return why + "; the only line that changed";
-  const std::string among = ", of " + report::plural(changed, "changed line", "changed lines");
-  if (best.on_stack > Bytes{}) return why + "; on the stack of +" + report::bytes_text(best.on_stack) + among;
-  if (best.named > Bytes{}) return why + "; names what grew by " + report::bytes_text(best.named) + among;
-  if (best.used > Bytes{}) return why + "; uses what grew by " + report::bytes_text(best.used) + among;
+  const std::string among = ", of " + text::plural(changed, "changed line", "changed lines");
+  if (best.on_stack > Bytes{}) return why + "; on the stack of +" + text::bytes_text(best.on_stack) + among;
+  if (best.named > Bytes{}) return why + "; names what grew by " + text::bytes_text(best.named) + among;
+  if (best.used > Bytes{}) return why + "; uses what grew by " + text::bytes_text(best.used) + among;
   if (best.in_function > Bytes{}) return why + "; in a function that allocates what grew" + among;
   return why + "; the first" + among + ": none of them allocates what grew";
 }
@@ -105,7 +105,7 @@ Cause cause_of(const Comparison& comparison, const std::vector<ComparedRow>& gro
   if (finding != nullptr) return {finding->source, finding->statement, "new finding: " + finding->title};
   if (grown.empty()) return {};
   const Row& most = grown.front().shown();
-  return {most.source, most.statement, "allocates the most of what grew"};
+  return {most.source, most.statement, "allocates the largest part of the growth"};
 }
 
 }  // namespace tapelens::compare

@@ -11,7 +11,7 @@ namespace tapelens::compare {
 struct Cause {
   Frame where;            // line 0: unknown
   std::string statement;  // the text of that line; for a removed line its old text
-  std::string why;        // "added; the only line that changed", "allocates the most of what grew"
+  std::string why;        // "added; the only line that changed", "allocates the largest part of the growth"
 };
 
 // `grown` is sorted by bytes, the most first.

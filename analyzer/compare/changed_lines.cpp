@@ -133,7 +133,8 @@ std::vector<std::string_view> tokens_of(std::string_view line) {
   return out;
 }
 
-// A rename replaces a name that only the old file has by one that only the new file has; both files bind theirs.
+// Finds renames. A rename replaces a name that only the old file has by a name that only the new file has. Each file
+// must bind its name.
 class Renames {
  public:
   Renames(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b)

@@ -2,12 +2,13 @@
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
 #include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::compare {
 
 namespace {
 
-using report::Json;
+using text::Json;
 
 template <class Value>
 Json or_null(const std::optional<Value>& value) {
@@ -97,13 +98,13 @@ std::string verdict_json(const Verdict& verdict, const Rendering& how) {
                      {"why", item.cause.why},
                      {"increased", rows_json(item.grown)}});
   }
-  return report::dumped({{"schema_version", report::kSchemaVersion},
-                         {"version", std::string(how.version)},
-                         {"passed", verdict.passed()},
-                         {"complete", verdict.is_complete},
-                         {"has_baseline", verdict.has_baseline},
-                         {"checks", std::move(items)},
-                         {"remarks", verdict.remarks}});
+  return text::dumped({{"schema_version", text::kSchemaVersion},
+                       {"version", std::string(how.version)},
+                       {"passed", verdict.passed()},
+                       {"complete", verdict.is_complete},
+                       {"has_baseline", verdict.has_baseline},
+                       {"checks", std::move(items)},
+                       {"remarks", verdict.remarks}});
 }
 
 std::string diff_json(const Comparison& comparison, std::span<const By> by, const Rendering& how) {
@@ -134,13 +135,13 @@ std::string diff_json(const Comparison& comparison, std::span<const By> by, cons
                        {"groups", std::move(groups)},
                        {"rows", rows_json(device.rows)}});
   }
-  return report::dumped({{"schema_version", report::kSchemaVersion},
-                         {"version", std::string(how.version)},
-                         {"devices", std::move(devices)},
-                         {"new_findings", findings_json(comparison.new_findings)},
-                         {"gone_findings", findings_json(comparison.gone_findings)},
-                         {"changed_lines", changes_json(comparison)},
-                         {"remarks", comparison.remarks}});
+  return text::dumped({{"schema_version", text::kSchemaVersion},
+                       {"version", std::string(how.version)},
+                       {"devices", std::move(devices)},
+                       {"new_findings", findings_json(comparison.new_findings)},
+                       {"gone_findings", findings_json(comparison.gone_findings)},
+                       {"changed_lines", changes_json(comparison)},
+                       {"remarks", comparison.remarks}});
 }
 
 }  // namespace tapelens::compare

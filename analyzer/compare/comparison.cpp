@@ -9,8 +9,8 @@
 
 #include "analyzer/compare/matching.h"
 #include "analyzer/model/compiled.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
@@ -104,6 +104,18 @@ double size_ratio(const std::vector<ComparedRow>& rows) {
   return 1;
 }
 
+// If the run refers to more other live tensors: how to find the variables that hold them.
+void note_variables(const ComparedDevice& device, std::vector<std::string>& remarks) {
+  constexpr int64_t kWorth = 100;  // divisor of the peak
+  Bytes more;
+  for (const ComparedRow& row : device.rows) {
+    if (row.shown().kind == peak::HolderKind::program) more += row.difference();
+  }
+  if (!device.b.lacks_variables || more <= Bytes{} || more.value * kWorth < device.b.peak.value) return;
+  remarks.push_back(device.name + ": the program refers to " + text::bytes_text(more) +
+                    " more of other live tensors; tapelens record --referrers names the variables");
+}
+
 ComparedDevice compared_device(std::string name, const DeviceFigures& a, const DeviceFigures& b, Comparison& of) {
   std::vector<std::string>& remarks = of.remarks;
   ComparedDevice out{std::move(name), a, b, a.peak, b.peak, {}, 1};
@@ -116,7 +128,7 @@ ComparedDevice compared_device(std::string name, const DeviceFigures& a, const D
     };
     out.peak_a = most(a);
     out.peak_b = most(b);
-    remarks.push_back(out.name + ": " + of.a.label + " has " + report::plural(a.steps.size(), "step", "steps") + ", " +
+    remarks.push_back(out.name + ": " + of.a.label + " has " + text::plural(a.steps.size(), "step", "steps") + ", " +
                       of.b.label + " " + std::to_string(b.steps.size()) + ": the peaks of the first " +
                       std::to_string(common) + " are compared; the live allocations are those at the peak of each run");
   }
@@ -137,9 +149,10 @@ ComparedDevice compared_device(std::string name, const DeviceFigures& a, const D
   }
   const Bytes others = std::max(a.other_threads, b.other_threads);
   if (others > Bytes{}) {
-    remarks.push_back(out.name + ": up to " + report::bytes_text(others) +
+    remarks.push_back(out.name + ": up to " + text::bytes_text(others) +
                       " of threads that do not train are left out: when they allocate differs from run to run");
   }
+  note_variables(out, remarks);
   return out;
 }
 
@@ -147,20 +160,20 @@ std::string device_name(const DeviceFigures& device, int32_t rank, bool has_rank
   return device.device + (has_ranks && rank >= 0 ? " of rank " + std::to_string(rank) : "");
 }
 
-Bytes largest_peak(const ProcessFigures& process) {
-  Bytes peak;
-  for (const DeviceFigures& device : process.devices) peak = std::max(peak, device.peak);
-  return peak;
+run::Precedence precedence(const ProcessFigures& process) {
+  run::Precedence most;
+  for (const DeviceFigures& device : process.devices) most = std::max(most, device.precedence());
+  return most;
 }
 
-const ProcessFigures& largest(const Snapshot& of) { return *std::ranges::max_element(of.processes, {}, largest_peak); }
+const ProcessFigures& largest(const Snapshot& of) { return *std::ranges::max_element(of.processes, {}, precedence); }
 
 void compare_process(const ProcessFigures& a, const ProcessFigures& b, bool has_ranks, Comparison& out) {
   for (const DeviceFigures& device : b.devices) {
     const auto before = std::ranges::find(a.devices, device.device, &DeviceFigures::device);
     if (before == a.devices.end()) {
       out.remarks.push_back(device_name(device, b.rank, has_ranks) + " is in " + out.b.label +
-                            " alone, with a peak of " + report::bytes_text(device.peak));
+                            " alone, with a peak of " + text::bytes_text(device.peak));
       continue;
     }
     out.devices.push_back(compared_device(device_name(device, b.rank, has_ranks), *before, device, out));
@@ -169,7 +182,7 @@ void compare_process(const ProcessFigures& a, const ProcessFigures& b, bool has_
     if (std::ranges::find(b.devices, device.device, &DeviceFigures::device) != b.devices.end()) continue;
     const std::string name = device_name(device, a.rank, has_ranks);
     out.missing.push_back({name, device.device, device.peak});
-    out.remarks.push_back(name + " is in " + out.a.label + " alone, with a peak of " + report::bytes_text(device.peak));
+    out.remarks.push_back(name + " is in " + out.a.label + " alone, with a peak of " + text::bytes_text(device.peak));
   }
 }
 
@@ -191,7 +204,7 @@ void note_differences(Comparison& c) {
   if (!c.b.value_reads.empty()) {
     c.remarks.push_back(
         "the peak may depend on values that the simulated GPU did not compute, read at " + c.b.value_reads.front() +
-        (c.b.value_reads.size() > 1 ? " and " + report::plural(c.b.value_reads.size() - 1, "place", "places") + " more"
+        (c.b.value_reads.size() > 1 ? " and " + text::plural(c.b.value_reads.size() - 1, "place", "places") + " more"
                                     : ""));
   }
 }
@@ -219,13 +232,13 @@ trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_o
   if (in_a.size() == in_b.size()) {
     for (size_t i = 0; i < in_b.size(); ++i) compare_process(in_a[i], in_b[i], in_b.size() > 1, out);
   } else {
-    out.remarks.push_back(out.a.label + " has " + report::plural(in_a.size(), "process", "processes") + ", " +
+    out.remarks.push_back(out.a.label + " has " + text::plural(in_a.size(), "process", "processes") + ", " +
                           out.b.label + " " + std::to_string(in_b.size()) +
                           ": that with the largest peak of each is compared");
     compare_process(largest(out.a), largest(out.b), false, out);
     for (const ProcessFigures& process : in_a) {
       if (process.rank < 0 || std::ranges::find(in_b, process.rank, &ProcessFigures::rank) != in_b.end()) continue;
-      out.missing.push_back({"rank " + std::to_string(process.rank), "", largest_peak(process)});
+      out.missing.push_back({"rank " + std::to_string(process.rank), "", precedence(process).peak});
     }
   }
   if (out.devices.empty()) {

@@ -61,7 +61,7 @@ struct Comparison {
 // An error of kind nothing_compared if no device is in both.
 trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_of_a, const FindText& text_of_b);
 
-// Lines are those of `b`; of rows only in `a`, those of `a`.
+// Lines are those of `b`. Rows that only `a` has keep their lines.
 std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by);
 
 // The holder of a row's bytes: "ReluBackward0.result", "gradient of head.weight", "operator aten::mm".

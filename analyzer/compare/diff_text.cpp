@@ -3,16 +3,16 @@
 
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::compare {
 
 namespace {
 
-using report::bytes_text;
-using report::Paint;
+using text::bytes_text;
+using text::Paint;
 
 // "19.0 MiB -> 35.0 MiB (+16.0 MiB, +84.2 %)"
 std::string step_text(Metric metric, int64_t before, int64_t after) {
@@ -47,7 +47,7 @@ Cause cause_of_device(const Comparison& comparison, const ComparedDevice& device
   return device.peak_b > device.peak_a ? cause_of(comparison, device.grown()) : Cause{};
 }
 
-void add_groups(report::Page& page, const ComparedDevice& device, By by) {
+void add_groups(text::Page& page, const ComparedDevice& device, By by) {
   const std::vector<ComparedGroup> groups = changed_groups(device, by);
   if (groups.empty()) return;
   page.heading("By " + std::string(kByNames[static_cast<size_t>(by)]), "A -> B");
@@ -59,12 +59,12 @@ void add_groups(report::Page& page, const ComparedDevice& device, By by) {
       continue;
     }
     const auto paint = group.difference() > Bytes{} ? Paint::red : Paint::green;
-    page.line("  " + page.paint(paint, report::pad_left(signed_text(group.difference()), 11)) + "  " +
-              report::pad_right(bytes_text(group.a) + " -> " + bytes_text(group.b), 22) + "  " +
-              report::pad_right(change_name(group.change()), 9) + "  " + group.name);
+    page.line("  " + page.paint(paint, text::pad_left(signed_text(group.difference()), 11)) + "  " +
+              text::pad_right(bytes_text(group.a) + " -> " + bytes_text(group.b), 22) + "  " +
+              text::pad_right(change_name(group.change()), 9) + "  " + group.name);
   }
   if (groups.size() > page.rows()) {
-    page.line(page.paint(Paint::dim, "  and " + report::count_text(groups.size() - page.rows()) + " more, " +
+    page.line(page.paint(Paint::dim, "  and " + text::count_text(groups.size() - page.rows()) + " more, " +
                                          signed_text(rest) + " in all (--top lists more)"));
   }
 }
@@ -72,7 +72,7 @@ void add_groups(report::Page& page, const ComparedDevice& device, By by) {
 }  // namespace
 
 std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how) {
-  report::Page page(how.style);
+  text::Page page(how.style);
   for (const ComparedDevice& device : comparison.devices) {
     page.line(page.paint(Paint::bold, "Peak of " + device.name + ": " +
                                           step_text(Metric::peak, device.peak_a.value, device.peak_b.value)));
@@ -83,8 +83,7 @@ std::string diff_text(const Comparison& comparison, std::span<const By> by, cons
     }
     for (const Metric metric : {Metric::saved, Metric::reserved, Metric::allocations}) {
       const auto before = value_of(device.a, metric), after = value_of(device.b, metric);
-      if (before && after)
-        page.line("  " + report::pad_right(name_of(metric), 20) + step_text(metric, *before, *after));
+      if (before && after) page.line("  " + text::pad_right(name_of(metric), 20) + step_text(metric, *before, *after));
     }
     if (const std::string size = size_text(device); !size.empty()) page.paragraph("  ", size);
     for (const By one : by) add_groups(page, device, one);
@@ -100,7 +99,7 @@ std::string diff_text(const Comparison& comparison, std::span<const By> by, cons
                 place_text(f.source));
     }
     if (findings->size() > page.rows()) {
-      page.line("  and " + report::count_text(findings->size() - page.rows()) + " more (--top lists more)");
+      page.line("  and " + text::count_text(findings->size() - page.rows()) + " more (--top lists more)");
     }
     page.line("");
   }
@@ -109,8 +108,8 @@ std::string diff_text(const Comparison& comparison, std::span<const By> by, cons
 }
 
 std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how) {
-  using report::cell;
-  using report::code;
+  using text::cell;
+  using text::code;
   std::string out;
   for (const ComparedDevice& device : comparison.devices) {
     out += "### Peak of " + cell(device.name) + ": " +

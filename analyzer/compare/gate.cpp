@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "analyzer/model/compiled.h"
-#include "analyzer/report/format.h"
+#include "analyzer/model/device_traits.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
@@ -67,7 +68,7 @@ std::string unknown_text(Metric metric) {
     case Metric::saved:
       return "no backward was recorded";
     case Metric::reserved:
-      return "what is reserved is recorded of GPUs with PyTorch's own allocator alone";
+      return "reserved bytes are recorded only of GPUs with PyTorch's own allocator";
     case Metric::allocations:
       return "no whole training step was recorded";
     case Metric::peak:
@@ -80,8 +81,8 @@ void add_missing(const Comparison& comparison, double tolerance, std::vector<Ite
   for (const Missing& one : comparison.missing) {
     out.push_back(
         not_measured(Item::Kind::figure, "peak of " + one.name, Metric::peak, with_tolerance(one.peak.value, tolerance),
-                     "the baseline has " + report::bytes_text(one.peak) + ", and this run has no such " +
-                         (one.device.empty() ? "process" : "device") + "; if that is meant, write the baseline anew"));
+                     "the baseline has " + text::bytes_text(one.peak) + ", and this run has no such " +
+                         (one.device.empty() ? "process" : "device") + "; if this is intended, write a new baseline"));
   }
 }
 
@@ -145,8 +146,8 @@ void add_budget(const Snapshot& run, const Comparison* comparison, const Budget&
         value = held ? std::optional(held->value) : std::nullopt;
       }
       if (!value) {
-        // A reserved limit on a GPU fails if the value is unknown; on a CPU it does not apply.
-        if (budget.metric == Metric::reserved && device.device != "cpu") {
+        // A reserved limit fails if the value is unknown; it does not apply without a caching allocator, as on the CPU.
+        if (budget.metric == Metric::reserved && model::device_type(device.device).has_caching_allocator) {
           item.passed = false;
           item.message = unknown_text(budget.metric);
           out.items.push_back(std::move(item));
@@ -175,8 +176,8 @@ void add_budget(const Snapshot& run, const Comparison* comparison, const Budget&
 
 void add_findings(const Comparison& comparison, const Limits& limits, std::vector<Item>& out) {
   if (!limits.fail_on) return;
-  Bytes peak;
-  for (const ComparedDevice& device : comparison.devices) peak = std::max(peak, device.b.peak);
+  run::Precedence most;  // the device with the findings
+  for (const ComparedDevice& device : comparison.devices) most = std::max(most, device.b.precedence());
   for (const KnownFinding& finding : comparison.new_findings) {
     Item item;
     item.kind = Item::Kind::finding;
@@ -187,8 +188,9 @@ void add_findings(const Comparison& comparison, const Limits& limits, std::vecto
     item.module = finding.module;
     item.field = finding.node.empty() ? finding.op : model::field_name(finding.node, finding.field);
     // A finding within the tolerance of the peak does not fail the check. A leak (severity error) always does.
-    const bool is_large = finding.severity == check::Severity::error ||
-                          static_cast<double>(finding.gain.value) > limits.tolerance * static_cast<double>(peak.value);
+    const bool is_large =
+        finding.severity == check::Severity::error ||
+        static_cast<double>(finding.gain.value) > limits.tolerance * static_cast<double>(most.peak.value);
     item.passed = finding.severity < *limits.fail_on || !is_large;
     out.push_back(std::move(item));
   }

@@ -4,7 +4,7 @@
 #include "analyzer/check/sources.h"
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::compare {
 
@@ -24,8 +24,8 @@ std::string escaped(std::string_view text, std::string_view what) {
   }
   return out;
 }
-std::string property(std::string_view text) { return escaped(report::printable(text), "%\r\n:,"); }
-std::string message(std::string_view text) { return escaped(report::printable_lines(text), "%\r\n"); }
+std::string property(std::string_view text) { return escaped(text::printable(text), "%\r\n:,"); }
+std::string message(std::string_view text) { return escaped(text::printable_lines(text), "%\r\n"); }
 
 }  // namespace
 

@@ -3,19 +3,19 @@
 
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
-using report::cell;
-using report::code;
+using text::cell;
+using text::code;
 
 std::string verdict_markdown(const Verdict& verdict, const Rendering& how) {
   std::string out = "### Memory: " +
-                    (verdict.passed() ? report::plural(verdict.items.size(), "check", "checks") + " passed"
+                    (verdict.passed() ? text::plural(verdict.items.size(), "check", "checks") + " passed"
                                       : std::to_string(verdict.failed()) + " of " +
-                                            report::plural(verdict.items.size(), "check", "checks") + " failed") +
+                                            text::plural(verdict.items.size(), "check", "checks") + " failed") +
                     "\n\n";
   for (const Item& item : verdict.items) {
     if (item.passed) continue;
@@ -31,8 +31,8 @@ std::string verdict_markdown(const Verdict& verdict, const Rendering& how) {
     for (size_t i = 0; i < std::min(item.grown.size(), how.style.rows); ++i) {
       const ComparedRow& row = item.grown[i];
       const Row& shown = row.shown();
-      out += "| " + signed_text(row.difference()) + " | " + report::bytes_text(row.before()) + " | " +
-             report::bytes_text(row.after()) + " | " + code(holder_text(shown)) + " | " +
+      out += "| " + signed_text(row.difference()) + " | " + text::bytes_text(row.before()) + " | " +
+             text::bytes_text(row.after()) + " | " + code(holder_text(shown)) + " | " +
              (shown.module.empty() ? "" : code(shown.module)) + " | " + code(place_text(shown.source)) + " |\n";
     }
     if (item.grown.size() > how.style.rows) {

@@ -1,13 +1,13 @@
 // A verdict as SARIF 2.1.0: each failed item is a result at the line that it names.
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
-#include "analyzer/report/sarif.h"
+#include "analyzer/text/sarif.h"
 
 namespace tapelens::compare {
 
 namespace {
 
-using report::Json;
+using text::Json;
 
 struct Rule {
   const char *id, *title;
@@ -30,13 +30,13 @@ std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
   for (const Item& item : verdict.items) {
     if (item.passed) continue;
     const auto rule = static_cast<size_t>(item.kind);
-    const std::string uri = report::sarif_uri(item.cause.where.file, how.tree);
+    const std::string uri = text::percent_encoded(check::in_repository(item.cause.where.file, how.tree));
     std::string message = figure_text(item) + ".";
     if (!item.cause.statement.empty()) message += " " + item.cause.statement + ".";
     if (!item.cause.why.empty()) message += " (" + item.cause.why + ")";
     for (const ComparedRow& row : item.grown) message += "\n" + row_text(row);
     if (uri.empty()) {  // GitHub refuses a file that contains a result without a location
-      notifications.push_back(report::sarif_notification(failed_text(item), "error"));
+      notifications.push_back(text::sarif_notification(failed_text(item), "error"));
       continue;
     }
     results.push_back(
@@ -44,7 +44,7 @@ std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
          {"ruleIndex", rule},
          {"level", "error"},
          {"message", {{"text", message}}},
-         {"locations", Json::array({report::sarif_location(uri, item.cause.where.line, item.cause.where.function)})},
+         {"locations", Json::array({text::sarif_location(uri, item.cause.where.line, item.cause.where.function)})},
          {"partialFingerprints", {{"tapelensCheck/v1", std::string(kRules[rule].id) + " " + item.name}}},
          {"properties",
           {{"before", item.before ? Json(*item.before) : Json(nullptr)},
@@ -54,9 +54,9 @@ std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
            {"field", item.field}}}});
   }
   for (const std::string& remark : verdict.remarks) {
-    notifications.push_back(report::sarif_notification(remark, "note"));
+    notifications.push_back(text::sarif_notification(remark, "note"));
   }
-  return report::sarif_document(how.version, std::move(rules), std::move(results), std::move(notifications));
+  return text::sarif_document(how.version, std::move(rules), std::move(results), std::move(notifications));
 }
 
 }  // namespace tapelens::compare

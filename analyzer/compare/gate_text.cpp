@@ -4,31 +4,31 @@
 
 #include "analyzer/compare/renderings.h"
 #include "analyzer/compare/words.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::compare {
 
 namespace {
 
-using report::Paint;
+using text::Paint;
 
-void add_grown(report::Page& page, const Item& item) {
-  page.heading("What grew at the peak of " + item.device, "in the baseline -> now");
+void add_grown(text::Page& page, const Item& item) {
+  page.heading("Growth at the peak of " + item.device, "in the baseline -> now");
   for (size_t i = 0; i < std::min(item.grown.size(), page.rows()); ++i) {
     page.line(row_text(item.grown[i]));
   }
   if (item.grown.size() <= page.rows()) return;
   Bytes rest;
   for (size_t i = page.rows(); i < item.grown.size(); ++i) rest += item.grown[i].difference();
-  page.line(page.paint(Paint::dim, "  and " + report::count_text(item.grown.size() - page.rows()) + " more, " +
+  page.line(page.paint(Paint::dim, "  and " + text::count_text(item.grown.size() - page.rows()) + " more, " +
                                        signed_text(rest) + " in all (--top lists more)"));
 }
 
 }  // namespace
 
 std::string verdict_text(const Verdict& verdict, const Rendering& how) {
-  report::Page page(how.style);
+  text::Page page(how.style);
   for (const Item& item : verdict.items) {
     if (item.passed) continue;
     page.line(page.paint(Paint::red, failed_text(item)));
@@ -40,9 +40,9 @@ std::string verdict_text(const Verdict& verdict, const Rendering& how) {
   }
   if (!verdict.passed()) page.line("");
   const size_t passed = verdict.items.size() - verdict.failed();
-  page.line(page.paint(Paint::bold, verdict.passed() ? "Passed: " + report::plural(passed, "check", "checks")
+  page.line(page.paint(Paint::bold, verdict.passed() ? "Passed: " + text::plural(passed, "check", "checks")
                                                      : "Failed: " + std::to_string(verdict.failed()) + " of " +
-                                                           report::plural(verdict.items.size(), "check", "checks")));
+                                                           text::plural(verdict.items.size(), "check", "checks")));
   for (const Item& item : verdict.items) {
     if (item.passed) page.line("  " + figure_text(item));
   }

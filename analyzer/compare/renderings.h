@@ -9,12 +9,12 @@
 #include "analyzer/check/sources.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/gate.h"
-#include "analyzer/report/report.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::compare {
 
 struct Rendering {
-  report::Style style;            // style.rows limits each list in text for people
+  text::Style style;              // style.rows limits each list in text for people
   check::SourceTree tree = {};    // the repository, for SARIF and JUnit
   std::string_view version = "";  // version of Tapelens
 };

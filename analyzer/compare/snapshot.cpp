@@ -7,12 +7,11 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
 #include "analyzer/peak/saved_for_backward.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/losses.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/peak/value_reads.h"
+#include "analyzer/run/losses.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
@@ -185,8 +184,9 @@ DeviceFigures figures_of(const peak::DeviceAnalysis& device, const Training& tra
   out.steps = std::move(curve.steps);
   out.step_allocations = median_allocations(out.steps);
   out.has_backward = !p.backwards.empty();
+  out.lacks_variables = p.lacks_variables;
   out.saved = peak::saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
-  if (peak::has_segments(p, device.device())) out.reserved = analysis.memory(device.device()).reserved_peak;
+  if (analysis.traits(device.device()).has_segments) out.reserved = analysis.memory(device.device()).reserved_peak;
   if (device.timeline().events() == 0) return out;
   const peak::Moment when = device.timeline().moment_after(curve.at);
   out.peak_step = step_index_at(analysis.steps(), when.time);
@@ -232,7 +232,7 @@ void note_unmeasured(const peak::Analysis& analysis, Snapshot& out) {
   for (const OlderSteps::Peak& older : analysis.process().older.peaks) {
     const auto kept = std::ranges::find(analysis.devices(), older.device, &peak::DevicePeak::device);
     if (kept != analysis.devices().end() && kept->peak >= older.bytes) continue;
-    note(older.name + " had its peak of " + report::bytes_text(older.bytes) +
+    note(older.name + " had its peak of " + text::bytes_text(older.bytes) +
          " in steps that were left out (tapelens record --last)");
   }
 }
@@ -260,13 +260,12 @@ std::string line_of(std::string_view text, uint32_t line) {
   return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
 }
 
-trace::Result<Snapshot> take_snapshot(const trace::Recording& recording, advise::Checks* checks,
-                                      const advise::Wanted& wanted, const FindText& text_of,
-                                      const advise::Progress& progress) {
+trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::Wanted& wanted,
+                                      const FindText& text_of, const advise::Progress& progress) {
   if (progress) progress("reading", 0);
-  const Text text = load_text(recording);
+  const Text& text = run.text();
   Snapshot out;
-  out.command = recording.command();
+  out.command = run.recording().command();
   std::set<uint32_t> own;
   for (const FrameId frame : text.frame_file.ids()) {
     if (is_own_frame(text, frame)) own.insert(text.frame_file[frame].value);
@@ -277,12 +276,13 @@ trace::Result<Snapshot> take_snapshot(const trace::Recording& recording, advise:
     }
   }
   Statements statements(out.sources, text_of);
-  std::vector<report::Lost> lost = report::losses_of(text);
-  Bytes largest{-1};
-  for (uint32_t index = 0; index < recording.processes().size(); ++index) {
-    const Process process = load_process(recording, text, trace::ProcessIndex{index});
-    const peak::Analysis analysis(process, text);
-    std::ranges::move(report::losses_of(process), std::back_inserter(lost));
+  std::vector<run::Lost> lost = run::losses_of(text);
+  run::PeakDevice peak;
+  for (uint32_t index = 0; index < run.processes(); ++index) {
+    const auto of = run.process(index);
+    const Process& process = of->process();
+    const peak::Analysis& analysis = of->analysis();
+    std::ranges::move(run::losses_of(process), std::back_inserter(lost));
     if (out.torch_version.empty()) {
       out.torch_version = analysis.information("torch_version");
       out.simulated_gpu = analysis.information("simulated_gpu");
@@ -291,30 +291,24 @@ trace::Result<Snapshot> take_snapshot(const trace::Recording& recording, advise:
     note_unmeasured(analysis, out);
     if (analysis.devices().empty()) continue;
     note_end(process, out);
-    const Threads threads = load_threads(recording, process, trace::ProcessIndex{index});
+    const Threads threads = load_threads(run.recording(), process, of->index());
     const Training training(process, threads);
     ProcessFigures figures;
     figures.rank = process.summary.rank;
-    const peak::DevicePeak* best = nullptr;
-    for (const peak::DevicePeak& one : analysis.devices()) {
-      figures.devices.push_back(figures_of(peak::DeviceAnalysis(analysis, one.device), training, statements));
-      if (best == nullptr || one.peak > best->peak) best = &one;
+    for (const run::DeviceRun* device : of->devices()) {
+      figures.devices.push_back(figures_of(device->analysis(), training, statements));
     }
-    for (const report::ValueRead& read : report::describe_value_reads(analysis)) out.value_reads.push_back(read.source);
-    if (checks != nullptr && best->peak > largest) {
-      largest = best->peak;
-      const peak::DeviceAnalysis device(analysis, best->device);
-      out.findings = known_findings(advise::advise(device, *checks, wanted, progress), statements);
+    std::ranges::stable_sort(figures.devices, std::ranges::greater(), &DeviceFigures::precedence);
+    for (const report::ValueRead& read : peak::value_reads(analysis)) out.value_reads.push_back(read.source);
+    if (peak.offer(of) && checks != nullptr) {
+      out.findings = known_findings(advise::advise(peak.device().analysis(), *checks, wanted, progress), statements);
     }
     out.processes.push_back(std::move(figures));
   }
-  for (const report::Lost& one : lost) {
+  for (const run::Lost& one : lost) {
     if (one.is_data) out.incomplete.push_back(std::to_string(one.count) + " " + one.what);
   }
-  if (out.processes.empty()) {
-    return trace::Error{"the recording holds no memory of any device: nothing was allocated while it was recorded",
-                        trace::ErrorKind::nothing_recorded};
-  }
+  if (out.processes.empty()) return run::no_memory(run, {});
   std::ranges::stable_sort(out.processes, {}, &ProcessFigures::rank);
   return out;
 }

@@ -11,7 +11,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/report/report.h"
-#include "trace/recording.h"
+#include "analyzer/run/peak_device.h"
 #include "trace/result.h"
 
 namespace tapelens::compare {
@@ -44,6 +44,7 @@ struct DeviceFigures {
   std::string device;
   Bytes peak, saved;
   std::optional<Bytes> reserved;  // none: unknown
+  bool lacks_variables = false;   // `record --referrers` would name those of other live tensors. Not in a baseline
   bool has_backward = true;       // false: no backward was recorded, so `saved` means nothing. Not in a baseline
   uint32_t peak_step = 0;
   std::string peak_phase;          // "forward", ...
@@ -53,11 +54,14 @@ struct DeviceFigures {
   std::vector<Row> rows;           // they sum to the peak; the most bytes first
   // Bytes at the peak by the module's full path. Not in a baseline.
   std::vector<std::pair<std::string, Bytes>> modules;
+
+  // Reserved bytes are known of GPUs alone.
+  run::Precedence precedence() const { return {reserved.has_value(), peak}; }
 };
 
 struct ProcessFigures {
   int32_t rank = -1;
-  std::vector<DeviceFigures> devices;
+  std::vector<DeviceFigures> devices;  // that with the peak first
 };
 
 struct KnownFinding {
@@ -80,7 +84,7 @@ struct Snapshot {
   std::string label = "this run";  // name in remarks: "A", "the baseline"
   std::string command, torch_version, simulated_gpu, steps;
   std::vector<ProcessFigures> processes;  // processes that allocated, in the order of ranks
-  std::vector<KnownFinding> findings;     // on the device with the largest peak
+  std::vector<KnownFinding> findings;     // on the device of run::PeakDevice
   std::vector<SourceVersion> sources;
   std::vector<std::string> incomplete;   // the data that was lost, and why the run is incomplete
   std::vector<std::string> value_reads;  // places where the program read values of a simulated GPU, "train.py:3 main"
@@ -93,9 +97,8 @@ using FindText = std::function<std::optional<std::string>(const SourceVersion&)>
 std::string module_pattern(std::string_view path);
 
 // If `checks` is null, the snapshot has no findings.
-trace::Result<Snapshot> take_snapshot(const trace::Recording& recording, advise::Checks* checks,
-                                      const advise::Wanted& wanted, const FindText& text_of,
-                                      const advise::Progress& progress = {});
+trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::Wanted& wanted,
+                                      const FindText& text_of, const advise::Progress& progress = {});
 
 // Line `line` of a text (from 1), trimmed; empty if it does not exist.
 std::string line_of(std::string_view text, uint32_t line);

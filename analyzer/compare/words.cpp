@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::compare {
 
-using report::bytes_text;
+using text::bytes_text;
 
 std::string signed_text(Bytes bytes) {
   if (bytes == Bytes{}) return "0 B";
@@ -48,9 +48,9 @@ std::string failed_text(const Item& item) {
 
 std::string row_text(const ComparedRow& row) {
   const Row& shown = row.shown();
-  return "  " + report::pad_left(signed_text(row.difference()), 11) + "  " +
-         report::pad_right(bytes_text(row.before()) + " -> " + bytes_text(row.after()), 22) + "  " +
-         report::pad_right(change_name(row.change()), 9) + "  " + holder_text(shown) + "  " +
+  return "  " + text::pad_left(signed_text(row.difference()), 11) + "  " +
+         text::pad_right(bytes_text(row.before()) + " -> " + bytes_text(row.after()), 22) + "  " +
+         text::pad_right(change_name(row.change()), 9) + "  " + holder_text(shown) + "  " +
          (shown.module.empty() ? shown.op : shown.module) + "  " + place_text(shown.source);
 }
 

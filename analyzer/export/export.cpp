@@ -45,12 +45,12 @@ Status write(Subjects& subjects, const Format& format, Output& output) {
 
 }  // namespace
 
-Status export_recording(const trace::Recording& recording, const Wanted& wanted, const Format& format,
-                        const Target& target, const std::function<void(const std::string&)>& making) {
+Status export_recording(const run::Run& run, const Wanted& wanted, const Format& format, const Target& target,
+                        const std::function<void(const std::string&)>& making) {
   try {
     const trace::OutputOptions options = output_of(format, target, making);
     if (auto may = Output::check(options); !may) return may;
-    Subjects subjects(recording, wanted);
+    Subjects subjects(run, wanted);
     auto output = Output::open(options);
     if (!output) return output.error();
     return write(subjects, format, *output);

@@ -2,7 +2,7 @@
 // Format kName`; formats.cpp lists it. No other code knows its name.
 //
 // Output is streamed: memory holds a buffer and the columns of one process at a time. Names from the recording are
-// well-formed UTF-8 without terminal control characters (report::printable).
+// well-formed UTF-8 without terminal control characters (text::printable).
 #pragma once
 
 #include <functional>
@@ -15,7 +15,6 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/export/sink.h"
 #include "analyzer/export/subjects.h"
-#include "trace/recording.h"
 #include "trace/result.h"
 
 namespace tapelens::exporting {
@@ -48,7 +47,7 @@ struct Target {
 // Errors: kind usage if the process or device does not exist or the target may not be replaced. Kind unreadable if
 // tables of the recording contradict each other (the rest would not show what happened), or if the target is not
 // writable.
-trace::Status export_recording(const trace::Recording& recording, const Wanted& wanted, const Format& format,
-                               const Target& target, const std::function<void(const std::string&)>& making = {});
+trace::Status export_recording(const run::Run& run, const Wanted& wanted, const Format& format, const Target& target,
+                               const std::function<void(const std::string&)>& making = {});
 
 }  // namespace tapelens::exporting

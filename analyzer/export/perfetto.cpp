@@ -132,7 +132,7 @@ class ProcessTrace {
 
   // All live bytes, and those of each category, after each allocation and free.
   void counters(DeviceId device, Counted& counted) {
-    const peak::DeviceAnalysis of(subject_.analysis, device);
+    const peak::DeviceAnalysis& of = subject_.of->device(device).analysis();
     const peak::Timeline& timeline = of.timeline();
     const peak::Grouping grouping = peak::group(p_, subjects_.text(), {}, {}, peak::By::category);
     std::array<int64_t, peak::kHolderKinds> bytes{};
@@ -153,11 +153,11 @@ class ProcessTrace {
       out_.counter(tracks[kind], time, Bytes{bytes[kind]});
       counted.one();
     }
-    if (!peak::has_blocks(p_, device)) return;
+    if (!subject_.analysis.traits(device).has_blocks) return;
     const peak::DeviceMemory& memory = subject_.analysis.memory(device);
     curve(device, 30, "blocks allocated", memory.allocated);
     if (!memory.waiting.value.empty()) curve(device, 31, "blocks waiting for another stream", memory.waiting);
-    if (peak::has_segments(p_, device)) curve(device, 32, "reserved", memory.reserved);
+    if (subject_.analysis.traits(device).has_segments) curve(device, 32, "reserved", memory.reserved);
   }
 
   Subjects& subjects_;

@@ -6,7 +6,7 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/groups.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::exporting {
 
@@ -166,7 +166,7 @@ void ThreadSlices::describe(const Slice& slice) {
 uint64_t ThreadSlices::name_of_save(NameOf kind, std::string_view prefix, NodeId node, StringId field) {
   const StringId type = p_.nodes.type[node];
   return out_.event_name(kind, uint64_t{type.value} << 32 | field.value, [&] {
-    return std::string(prefix) + report::printable(peak::field_text(p_, subjects_.text(), node, field));
+    return std::string(prefix) + text::printable(peak::field_text(p_, subjects_.text(), node, field));
   });
 }
 
@@ -186,7 +186,7 @@ void ThreadSlices::save(SaveId id) {
   note_string(Note::field, p_.saves.field[id]);
   if (const LayoutId layout = p_.saves.layout[id]) {
     out_.note(Note::layout,
-              out_.text(TextOf::layout, layout.value, [&] { return report::printable(layout_text(text, layout)); }));
+              out_.text(TextOf::layout, layout.value, [&] { return text::printable(layout_text(text, layout)); }));
   }
   note_string(Note::made_by, p_.operators.name[op]);
   if (op) note_place(module_of(p_, op), stack_of(p_, text, op));

@@ -1,7 +1,6 @@
 // PyTorch's memory snapshot (torch.cuda.memory._dump_snapshot), for pytorch.org/memory_viz and
 // torch/cuda/_memory_viz.py: the memory events of each device, and its segments at the end.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/device_events.h"
 #include "analyzer/peak/device_memory.h"
-#include "analyzer/report/escape.h"
 
 namespace tapelens::exporting {
 namespace {
@@ -81,7 +79,7 @@ class Snapshot {
     for (const auto& device : device_of_) {
       out_.item();
       out_.begin_list();
-      if (device && peak::has_blocks(p_, *device)) {
+      if (device && subject_.analysis.traits(*device).has_blocks) {
         trace_of_blocks(*device);
       } else if (device) {
         trace_of_allocations(*device);
@@ -105,20 +103,16 @@ class Snapshot {
     std::vector<DeviceId> others;
     for (const DeviceId device : subject_.devices) {
       const std::string_view name = subjects_.text().string(subjects_.text().device_name[device]);
-      const size_t colon = name.find(':');
-      uint32_t index = 0;
-      const bool has_number =
-          colon != std::string_view::npos && name.starts_with("cuda") &&
-          std::from_chars(name.data() + colon + 1, name.data() + name.size(), index).ptr == name.data() + name.size();
-      if (!has_number || index > kMostIndex) {
+      const std::optional<uint32_t> index = model::device_number(name);
+      if (!index || *index > kMostIndex || !subject_.analysis.traits(device).type->is_cuda) {
         others.push_back(device);
         continue;
       }
-      if (device_of_.size() <= index) device_of_.resize(size_t{index} + 1);
-      if (device_of_[index]) {
+      if (device_of_.size() <= *index) device_of_.resize(size_t{*index} + 1);
+      if (device_of_[*index]) {
         others.push_back(device);
       } else {
-        device_of_[index] = device;
+        device_of_[*index] = device;
       }
     }
     for (const DeviceId device : others) device_of_.emplace_back(device);
@@ -261,7 +255,7 @@ class Snapshot {
 
   // If a device reports no blocks, each allocation is a block in a separate segment, as with malloc.
   void trace_of_allocations(DeviceId device) {
-    const peak::DeviceAnalysis analysis(subject_.analysis, device);
+    const peak::DeviceAnalysis& analysis = subject_.of->device(device).analysis();
     const peak::Timeline& timeline = analysis.timeline();
     int64_t before = 0;
     for (uint32_t at = 0; at < timeline.events(); ++at) {
@@ -289,7 +283,7 @@ class Snapshot {
 
   void segments(uint32_t index, DeviceId device) {
     const peak::Moment end = peak::moment_at(p_, p_.duration);
-    if (peak::has_segments(p_, device)) {
+    if (subject_.analysis.traits(device).has_segments) {
       for (const peak::SegmentAt& one : peak::segments_at(p_, device, end)) segment(index, one);
       return;
     }

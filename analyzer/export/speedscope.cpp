@@ -11,7 +11,7 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/keys.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::exporting {
 namespace {
@@ -113,7 +113,7 @@ class Speedscope {
 
   std::vector<Sample> at_peak(const Subject& subject, DeviceId device) {
     const Process& p = subject.process;
-    const peak::DeviceAnalysis analysis(subject.analysis, device);
+    const peak::DeviceAnalysis& analysis = subject.of->device(device).analysis();
     const peak::PeakSet& set = analysis.peak();
     peak::Keys keys(p, subjects_.text(), subject.analysis.steps(), peak::By::field);
     std::vector<uint64_t> fields;
@@ -124,7 +124,7 @@ class Speedscope {
     std::map<Key, Bytes> sums;
     for (size_t i = 0; i < set.members.size(); ++i) {
       const AllocationId id = set.members[i].allocation;
-      const uint32_t holder = frames_.named(report::printable(names.at(fields[i])));
+      const uint32_t holder = frames_.named(text::printable(names.at(fields[i])));
       sums[{stack_of(p, subjects_.text(), id).value, operator_frame(p, id), holder}] += set.members[i].bytes;
     }
     std::vector<Sample> samples;

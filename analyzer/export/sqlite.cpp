@@ -12,14 +12,14 @@
 #include "analyzer/peak/grouping.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/peak/keys.h"
-#include "analyzer/report/detail.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/peak/step_memory.h"
+#include "analyzer/text/escape.h"
 #include "trace/record.h"
 
 namespace tapelens::exporting {
 namespace {
 
-using report::printable;
+using text::printable;
 
 // Writes the tables that all processes share.
 void write_shared(const Subjects& subjects, Database& database) {
@@ -184,11 +184,11 @@ class ProcessRows {
   }
 
   void of_device(DeviceId id) {
-    const peak::DeviceAnalysis device(subject_.analysis, id);
+    const peak::DeviceAnalysis& device = subject_.of->device(id).analysis();
     const std::string_view name_of_device = device_name(id);
     describe(device, name_of_device);
     Rows steps(database_, "steps", 10);
-    for (const report::Step& step : report::describe_steps(subject_.analysis, device.timeline())) {
+    for (const peak::StepMemory& step : peak::step_memory(subject_.analysis, device.timeline())) {
       begin(steps)
           .text(name_of_device)
           .number(step.index)
@@ -209,9 +209,10 @@ class ProcessRows {
       begin(rows).text(name_of_device).bytes(one.peak).time(one.when.time);
       rows.number(static_cast<int64_t>(one.allocations)).number(static_cast<int64_t>(one.frees));
       rows.bytes(one.live_at_end);
+      const model::DeviceTraits& traits = subject_.analysis.traits(one.device);
       const peak::DeviceMemory& memory = subject_.analysis.memory(one.device);
-      peak::has_blocks(p_, one.device) ? rows.bytes(memory.allocated_peak) : rows.null();
-      peak::has_segments(p_, one.device) ? rows.bytes(memory.reserved_peak) : rows.null();
+      traits.has_blocks ? rows.bytes(memory.allocated_peak) : rows.null();
+      traits.has_segments ? rows.bytes(memory.reserved_peak) : rows.null();
       rows.put();
     }
   }

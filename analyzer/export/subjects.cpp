@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/peak/groups.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::exporting {
 namespace {
@@ -27,14 +27,14 @@ std::string_view Names::operator[](StringId id) const {
   const std::string_view raw = text_.string(id);
   if (is_known_[id.value] == 0) {
     is_known_[id.value] = 1;
-    std::string printable = report::printable(raw);
+    std::string printable = text::printable(raw);
     if (printable != raw) changed_[id.value] = std::make_unique<const std::string>(std::move(printable));
   }
   return changed_[id.value] ? std::string_view(*changed_[id.value]) : raw;
 }
 
 std::string Names::source(FrameId frame) const {
-  return frame ? report::printable(peak::frame_text(text_, frame)) : std::string();
+  return frame ? text::printable(peak::frame_text(text_, frame)) : std::string();
 }
 
 FrameId Names::source_frame(StackId stack) const {
@@ -43,45 +43,28 @@ FrameId Names::source_frame(StackId stack) const {
   return FrameId{frame};
 }
 
-Subjects::Subjects(const trace::Recording& recording, const Wanted& wanted)
-    : recording_(recording), wanted_(wanted), text_(load_text(recording)), names_(text_) {
-  refuse_damaged(text_.left_out);
+Subjects::Subjects(const run::Run& run, const Wanted& wanted) : run_(run), wanted_(wanted), names_(run.text()) {
+  refuse_damaged(text().left_out);
 }
 
-std::string Subjects::command() const { return report::printable(recording_.command()); }
+std::string Subjects::command() const { return text::printable(recording().command()); }
 
 std::unique_ptr<Subject> Subjects::load(uint32_t index) {
-  const trace::ProcessSummary& summary = recording_.processes()[index];
-  if (wanted_.process && *wanted_.process != summary.pid) {
-    seen_ += (seen_.empty() ? "" : ", ") + std::to_string(summary.pid);
-    return nullptr;
-  }
-  const trace::ProcessIndex at{index};
-  auto subject = std::make_unique<Subject>(load_process(recording_, text_, at), text_, at);
+  if (wanted_.process && *wanted_.process != recording().processes()[index].pid) return nullptr;
+  auto subject = std::make_unique<Subject>(run_.process(index));
   refuse_damaged(subject->process.left_out);
-  seen_ += (seen_.empty() ? "" : ", ") + std::to_string(summary.pid) + " (";
-  for (const peak::DevicePeak& device : subject->analysis.devices()) {
-    const std::string_view name = text_.string(text_.device_name[device.device]);
-    seen_ += (seen_.back() == '(' ? "" : ", ") + std::string(name);
-    if (!wanted_.device || *wanted_.device == name) subject->devices.push_back(device.device);
+  const run::Selection selected = selection();
+  for (const run::DeviceRun* device : subject->of->devices()) {
+    if (selected.has(*device)) subject->devices.push_back(device->id());
   }
-  seen_ += ")";
   return subject->devices.empty() ? nullptr : std::move(subject);
 }
 
-void Subjects::refuse() const {
-  if (wanted_.process || wanted_.device) {
-    throw CannotExport{{"nothing was allocated by that process on that device: the recording has pid " + seen_,
-                        trace::ErrorKind::usage}};
-  }
-  throw CannotExport{{"the recording holds no memory of any device: nothing was allocated while it was recorded",
-                      trace::ErrorKind::nothing_recorded}};
-}
+void Subjects::refuse() const { throw CannotExport{run::no_memory(run_, selection())}; }
 
 void Subjects::each(const std::function<void(const Subject&)>& visit) {
-  const auto count = static_cast<uint32_t>(recording_.processes().size());
+  const uint32_t count = run_.processes();
   bool any = false;
-  seen_.clear();
   for (uint32_t index = 0; index < count; ++index) {
     const auto subject = load(index);
     if (!subject) continue;
@@ -96,19 +79,10 @@ void Subjects::each(const std::function<void(const Subject&)>& visit) {
 
 std::unique_ptr<const Subject> Subjects::largest() {
   std::unique_ptr<Subject> chosen;
-  Bytes most{-1};
-  seen_.clear();
-  for (uint32_t index = 0; index < recording_.processes().size(); ++index) {
+  run::PeakDevice peak(selection());
+  for (uint32_t index = 0; index < run_.processes(); ++index) {
     auto subject = load(index);
-    if (!subject) continue;
-    Bytes peak{-1};
-    for (const peak::DevicePeak& device : subject->analysis.devices()) {
-      const bool is_wanted = std::ranges::find(subject->devices, device.device) != subject->devices.end();
-      if (is_wanted) peak = std::max(peak, device.peak);
-    }
-    if (peak <= most) continue;
-    most = peak;
-    chosen = std::move(subject);
+    if (subject && peak.offer(subject->of)) chosen = std::move(subject);
   }
   if (!chosen) refuse();
   return chosen;

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/model/load.h"
-#include "analyzer/peak/analysis.h"
-#include "trace/recording.h"
+#include "analyzer/run/peak_device.h"
+#include "analyzer/run/run.h"
 #include "trace/result.h"
 
 namespace tapelens::exporting {
@@ -50,12 +49,13 @@ class Names {
 
 // A process with its derived data; does not move.
 struct Subject {
-  Subject(Process loaded, const Text& text, trace::ProcessIndex at)
-      : index(at), process(std::move(loaded)), analysis(process, text) {}
+  explicit Subject(std::shared_ptr<const run::ProcessRun> exported)
+      : of(std::move(exported)), index(of->index()), process(of->process()), analysis(of->analysis()) {}
 
+  std::shared_ptr<const run::ProcessRun> of;
   trace::ProcessIndex index;
-  Process process;
-  peak::Analysis analysis;
+  const Process& process;
+  const peak::Analysis& analysis;
   std::vector<DeviceId> devices;  // requested devices in the order of their ids; never empty
   double part = 1, before = 0;    // shares of the whole export: this process, and those before it
 };
@@ -67,17 +67,17 @@ struct CannotExport {
 
 class Subjects {
  public:
-  Subjects(const trace::Recording& recording, const Wanted& wanted);
+  Subjects(const run::Run& run, const Wanted& wanted);
 
-  const trace::Recording& recording() const { return recording_; }
+  const trace::Recording& recording() const { return run_.recording(); }
   const Wanted& wanted() const { return wanted_; }
-  const Text& text() const { return text_; }
+  const Text& text() const { return run_.text(); }
   const Names& names() const { return names_; }
   std::string command() const;  // as typed, printable
 
   // Calls `visit` for each requested process that allocated on a requested device, one after another.
   void each(const std::function<void(const Subject&)>& visit);
-  // The one of these with the largest peak.
+  // The one of these with the device that has the peak.
   std::unique_ptr<const Subject> largest();
 
   // Reports that `fraction` of the work on a subject is done.
@@ -85,13 +85,12 @@ class Subjects {
 
  private:
   std::unique_ptr<Subject> load(uint32_t index);
+  run::Selection selection() const { return {wanted_.process, wanted_.device}; }
   [[noreturn]] void refuse() const;
 
-  const trace::Recording& recording_;
+  const run::Run& run_;
   const Wanted& wanted_;
-  const Text text_;
   const Names names_;
-  std::string seen_;  // processes and devices, for an error
 };
 
 // Reports progress by rows of a subject.

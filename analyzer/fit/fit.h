@@ -1,13 +1,12 @@
-// Finds the sizes of a program (a batch size, a sequence length) that fit on a GPU, by running it. The runs are behind
-// an interface; the data here is the result of `tapelens fit`.
+// Finds the sizes of a program (a batch size, a sequence length) that fit on a GPU: a search over the runs of an
+// experiment. The data here is the result of `tapelens fit`.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "analyzer/experiment/runs.h"
 #include "trace/result.h"
 #include "trace/types.h"
 
@@ -15,31 +14,11 @@ namespace tapelens::fit {
 
 using trace::Bytes;
 
-enum class Outcome : uint8_t {
-  fits,          // no request found the GPU full
-  does_not_fit,  // one did, even if the program went on
-  failed,        // the run ended in another way, so its memory is unknown
-  cut_off,       // it made too few steps within the time limit
-};
+using experiment::Outcome;
 
 // One run of the program.
-struct Point {
+struct Point : experiment::Attempt {
   uint64_t size = 0;  // 0: nothing in the command varies
-  Outcome outcome{};
-  // The largest values of any device in any process, as the allocator counts them; 0 if no device was used.
-  Bytes allocated, reserved;
-  uint64_t steps = 0;         // completed optimizer steps, of the process with the most
-  uint64_t fewest_steps = 0;  // the same of the process with the fewest, among those that use a GPU
-  bool was_ended = false;     // ended by Tapelens after those steps; false: the program ended itself
-  int exit_code = 0;          // if it ended itself
-  bool went_on = false;       // the program went on after a request that found the GPU full
-  bool grew = false;          // the last step has a larger peak than all steps before it
-  std::string why;            // why it does not fit or is unknown: a phrase
-  std::string last_words;     // if it failed: the end of its output
-  bool was_rewritten = false;
-  std::string rewritten;    // with rewrites: the rewritten and skipped saves, as a phrase
-  std::string value_reads;  // value reads that may affect the peak, as a sentence; empty: none known
-  int64_t duration_ns = 0;
 };
 
 // The settings of all runs of a search: the GPU and the rewrites.
@@ -48,6 +27,7 @@ struct Setting {
   std::string name;   // as the driver names it
   Bytes memory;       // of each
   std::string apply;  // "lossless"; empty: no rewrites
+  rewrites::Settings rewrites = {};
 };
 
 struct Series {
@@ -71,21 +51,12 @@ const Point* too_large(const Series& series);
 // unknown.
 bool is_settled(const Series& series);
 
-class Runs {
- public:
-  virtual ~Runs() = default;
-  // None: the user interrupted the search. An error ends the search: no run is possible.
-  virtual trace::Result<std::optional<Point>> run(const Setting& setting, uint64_t size) = 0;
-  // Called before each run, with the results up to now.
-  virtual void tell(const Series& series, uint64_t next) = 0;
-};
-
 struct Wanted {
   std::vector<Setting> settings;
   std::vector<uint64_t> sizes;  // ascending; 0 alone: nothing varies
   bool every = false;           // run all sizes, not only those that the search needs
 };
 
-trace::Result<Fit> find(Runs& runs, const Wanted& wanted);
+trace::Result<Fit> find(experiment::Runs& runs, const Wanted& wanted);
 
 }  // namespace tapelens::fit

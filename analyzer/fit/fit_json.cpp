@@ -3,44 +3,36 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/fit/fit_text.h"
-#include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::fit {
 namespace {
 
-using report::Json;
+using text::Json;
 
 const char* name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::fits:
-      return "fits";
-    case Outcome::does_not_fit:
-      return "does_not_fit";
-    case Outcome::failed:
-      return "failed";
-    case Outcome::cut_off:
-      break;
-  }
-  return "cut_off";
+  if (outcome == Outcome::measured) return "fits";
+  return outcome == Outcome::out_of_memory ? "does_not_fit" : experiment::outcome_name(outcome);
 }
 
 Json size_json(uint64_t size) { return size == 0 ? Json(nullptr) : Json(size); }
 Json size_json(const Point* point) { return point == nullptr ? Json(nullptr) : size_json(point->size); }
 
 Json point_json(const Point& point, Bytes memory) {
-  const bool is_known = point.outcome == Outcome::fits || point.outcome == Outcome::does_not_fit;
+  const experiment::Reading& reading = point.reading;
+  const bool fits = point.outcome == Outcome::measured;
   return {{"size", size_json(point.size)},
           {"outcome", name_of(point.outcome)},
-          {"fits", is_known ? Json(point.outcome == Outcome::fits) : Json(nullptr)},
-          {"allocated_bytes", point.allocated.value},
-          {"reserved_bytes", point.reserved.value},
-          {"headroom_bytes", point.outcome == Outcome::fits ? Json((memory - point.reserved).value) : Json(nullptr)},
-          {"steps", point.steps},
-          {"fewest_steps", point.fewest_steps},
+          {"fits", point.is_unknown() ? Json(nullptr) : Json(fits)},
+          {"allocated_bytes", reading.allocated.value},
+          {"reserved_bytes", reading.reserved.value},
+          {"headroom_bytes", fits ? Json((memory - reading.reserved).value) : Json(nullptr)},
+          {"steps", reading.optimizer_steps},
+          {"fewest_steps", reading.fewest_optimizer_steps},
           {"ended_by_tapelens", point.was_ended},
           {"exit_code", point.was_ended ? Json(nullptr) : Json(point.exit_code)},
           {"went_on", point.went_on},
-          {"peak_still_grew", point.grew},
+          {"peak_still_grew", reading.grew},
           {"why", point.why},
           {"last_words", point.last_words},
           {"was_rewritten", point.was_rewritten},
@@ -69,11 +61,11 @@ Json series_json(const Series& series, uint64_t steps) {
 std::string fit_json(const Fit& fit) {
   Json series = Json::array();
   for (const Series& one : fit.series) series.push_back(series_json(one, fit.steps));
-  return report::dumped({{"schema_version", report::kSchemaVersion},
-                         {"command", fit.command},
-                         {"steps", fit.steps},
-                         {"interrupted", fit.was_interrupted},
-                         {"series", std::move(series)}});
+  return text::dumped({{"schema_version", text::kSchemaVersion},
+                       {"command", fit.command},
+                       {"steps", fit.steps},
+                       {"interrupted", fit.was_interrupted},
+                       {"series", std::move(series)}});
 }
 
 }  // namespace tapelens::fit

@@ -2,28 +2,23 @@
 
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::fit {
 namespace {
 
-using report::bytes_text;
-using report::pad_left;
-using report::pad_right;
+using text::bytes_text;
+using text::pad_left;
+using text::pad_right;
 
 constexpr unsigned kFigure = 12;
 
-std::string label(const Setting& setting) {
-  return setting.gpu + (setting.apply.empty() ? "" : " with " + setting.apply);
-}
-
 std::string verdict(const Point& point, const Series& series) {
   switch (point.outcome) {
-    case Outcome::fits:
+    case Outcome::measured:
       return &point == largest(series) && series.points.size() > 1 ? "yes, the largest" : "yes";
-    case Outcome::does_not_fit:
-      return "no: " + point.why + (point.went_on ? "; the program went on without it" : "");
+    case Outcome::out_of_memory:
+      return "no: " + why_text(point);
     case Outcome::failed:
       return "failed: " + point.why;
     case Outcome::cut_off:
@@ -33,20 +28,19 @@ std::string verdict(const Point& point, const Series& series) {
 }
 
 std::string row(const Point& point, const Series& series, unsigned width) {
-  const bool is_known = point.allocated.value > 0;
+  const bool is_known = point.reading.allocated.value > 0;
   const auto figure = [&](bool is_shown, Bytes bytes) { return pad_left(is_shown ? bytes_text(bytes) : "-", kFigure); };
   const std::string size = point.size == 0 ? "" : std::to_string(point.size);
-  return "  " + pad_left(size, width) + figure(is_known, point.allocated) + figure(is_known, point.reserved) +
-         figure(point.outcome == Outcome::fits, series.setting.memory - point.reserved) + "   " +
+  return "  " + pad_left(size, width) + figure(is_known, point.reading.allocated) +
+         figure(is_known, point.reading.reserved) +
+         figure(point.outcome == Outcome::measured, series.setting.memory - point.reading.reserved) + "   " +
          verdict(point, series) + "\n";
 }
 
 std::string last_words(const Series& series) {
   for (const Point& point : series.points) {
-    if (point.outcome != Outcome::failed || point.last_words.empty()) continue;
     const std::string of = point.size == 0 ? "" : " with " + std::to_string(point.size);
-    return "\n  What the run" + of + " wrote last:\n" + point.last_words +
-           (point.last_words.ends_with('\n') ? "" : "\n");
+    if (std::string words = last_words_text(point, of); !words.empty()) return "\n  " + words;
   }
   return {};
 }
@@ -70,7 +64,7 @@ std::string table(const Series& series, uint64_t steps) {
 std::string overview(const Fit& fit) {
   std::string text = "Largest that fits\n";
   unsigned width = 0;
-  for (const Series& series : fit.series) width = std::max(width, report::columns(label(series.setting)));
+  for (const Series& series : fit.series) width = std::max(width, text::columns(label(series.setting)));
   for (const Series& series : fit.series) {
     const Point* fits = largest(series);
     const bool is_open = !is_settled(series);
@@ -87,15 +81,18 @@ std::string overview(const Fit& fit) {
 
 }  // namespace
 
+std::string label(const Setting& setting) {
+  return setting.gpu + (setting.apply.empty() ? "" : " with " + setting.apply);
+}
+
 std::string fit_text(const Fit& fit) {
   std::string text;
   for (const Series& series : fit.series) text += table(series, fit.steps);
   if (fit.series.size() > 1) text += overview(fit);
-  if (fit.was_interrupted) text += "Interrupted: what was run so far.\n";
+  if (fit.was_interrupted) text += "Interrupted: results of the runs so far.\n";
   return text +
-         "Headroom is what PyTorch's allocator leaves of the GPU's memory. CUDA's context (a few hundred MiB), NCCL's "
-         "buffers "
-         "and\nwhat other libraries allocate themselves are not simulated and have to fit in it.\n";
+         "Headroom is the memory of the GPU that PyTorch's allocator does not reserve. CUDA's context (a few hundred "
+         "MiB), NCCL's\nbuffers and the allocations of other libraries are not simulated and must fit in it.\n";
 }
 
 }  // namespace tapelens::fit

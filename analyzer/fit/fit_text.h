@@ -16,6 +16,7 @@ std::string answer_text(const Series& series);
 // Limits of the result that a reader might miss, one sentence each.
 std::vector<std::string> remarks(const Series& series, uint64_t steps);
 
+std::string label(const Setting& setting);  // "H100 with lossless"
 // One run: "fits, 20.1 GiB allocated", "does not fit: cuda:0 had no room for 1.50 GiB, model.py:12 forward".
 std::string outcome_text(const Point& point);
 

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "analyzer/fit/fit_text.h"
-#include "analyzer/report/estimates.h"
-#include "analyzer/report/format.h"
+#include "analyzer/peak/outside.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::fit {
 namespace {
 
-using report::bytes_text;
+using text::bytes_text;
 
 std::string text_of(uint64_t size) { return std::to_string(size); }
 
@@ -27,9 +27,9 @@ std::string open_text(const Series& series) {
 std::string answer_of_one(const Series& series) {
   if (series.points.empty()) return "It is not known whether it fits: it was not run.";
   switch (series.points.front().outcome) {
-    case Outcome::fits:
+    case Outcome::measured:
       return "It fits.";
-    case Outcome::does_not_fit:
+    case Outcome::out_of_memory:
       return "It does not fit.";
     default:
       return "It is not known whether it fits.";
@@ -42,17 +42,18 @@ void add_order(const Series& series, std::vector<std::string>& all) {
   const Point* fits = largest(series);
   if (fits == nullptr) return;
   for (const Point& point : series.points) {
-    if (point.outcome == Outcome::does_not_fit && point.size < fits->size) {
+    if (point.outcome == Outcome::out_of_memory && point.size < fits->size) {
       all.push_back(text_of(point.size) + " does not fit, although " + text_of(fits->size) + " does.");
     }
   }
   const Point* before = nullptr;
   for (const Point& point : series.points) {
-    if (point.outcome != Outcome::fits) continue;
-    if (before != nullptr && point.allocated < before->allocated) {
+    if (point.outcome != Outcome::measured) continue;
+    if (before != nullptr && point.reading.allocated < before->reading.allocated) {
       all.push_back("The peak does not grow with the size: at " + text_of(point.size) + " it is " +
-                    bytes_text(point.allocated) + ", at " + text_of(before->size) + " " +
-                    bytes_text(before->allocated) + ". Sizes that were not run may fit or not: --all runs them.");
+                    bytes_text(point.reading.allocated) + ", at " + text_of(before->size) + " " +
+                    bytes_text(before->reading.allocated) +
+                    ". Sizes that were not run may fit or not: --all runs them.");
     }
     before = &point;
   }
@@ -61,12 +62,12 @@ void add_order(const Series& series, std::vector<std::string>& all) {
 }  // namespace
 
 std::string outcome_text(const Point& point) {
-  const std::string why = point.why.empty() ? "" : ": " + point.why;
+  const std::string why = point.why.empty() ? "" : ": " + why_text(point);
   switch (point.outcome) {
-    case Outcome::fits:
-      return "fits, " + bytes_text(point.allocated) + " allocated";
-    case Outcome::does_not_fit:
-      return "does not fit" + why + (point.went_on ? "; the program went on without it" : "");
+    case Outcome::measured:
+      return "fits, " + bytes_text(point.reading.allocated) + " allocated";
+    case Outcome::out_of_memory:
+      return "does not fit" + why;
     case Outcome::failed:
       return "failed" + why;
     case Outcome::cut_off:
@@ -87,7 +88,7 @@ std::string answer_text(const Series& series) {
     return "At least " + text_of(fits->size) + " fits" +
            (full != nullptr ? ", " + text_of(full->size) + " does not." : ".") + rest;
   }
-  if (full == nullptr) return "All that were asked for fit, up to " + text_of(fits->size) + ".";
+  if (full == nullptr) return "All requested sizes fit, up to " + text_of(fits->size) + ".";
   return "Largest that fits: " + text_of(fits->size) + ". " + text_of(full->size) + " does not.";
 }
 
@@ -97,34 +98,35 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("The search was given up: too many runs said nothing of the memory.");
   }
   if (std::ranges::any_of(series.points, [](const Point& point) {
-        return point.exit_code != 0 && is_failed(point) && !point.value_reads.empty();
+        return point.exit_code != 0 && is_failed(point) && !point.reading.value_reads.empty();
       })) {
     all.push_back(
         "A run that failed had read values that the simulated GPU does not compute and returns as zero: if such a "
-        "value "
-        "is why, only a real GPU has it (docs/simulated-gpu.md).");
+        "value is why, only a real GPU has it.");
   }
   add_order(series, all);
   const Point* fits = largest(series);
   if (fits == nullptr) return all;
   const std::string of = fits->size == 0 ? "" : " at " + text_of(fits->size);
-  if (fits->grew) {
-    all.push_back("The peak" + of + " still grew in the last of " + report::plural(fits->steps, "step", "steps") +
+  if (fits->reading.grew) {
+    all.push_back("The peak" + of + " still grew in the last of " +
+                  text::plural(fits->reading.optimizer_steps, "step", "steps") +
                   ": a longer run may not fit (--steps).");
   }
-  if (fits->was_ended && fits->fewest_steps < steps) {
-    all.push_back("A process that uses a GPU had made " + report::plural(fits->fewest_steps, "step", "steps") + " of " +
-                  text_of(steps) + of + " when the run was ended: its own peak may be larger.");
+  if (fits->was_ended && fits->reading.fewest_optimizer_steps < steps) {
+    all.push_back("A process that uses a GPU had made " +
+                  text::plural(fits->reading.fewest_optimizer_steps, "step", "steps") + " of " + text_of(steps) + of +
+                  " when the run was ended: its own peak may be larger.");
   }
-  if (fits->steps == 0 && !fits->was_ended && steps > 0) {
+  if (fits->reading.optimizer_steps == 0 && !fits->was_ended && steps > 0) {
     all.push_back("No step of an optimizer ended" + of + ": this is the peak of the whole run, to its end.");
   }
-  if (!fits->value_reads.empty()) all.push_back(fits->value_reads);
+  if (!fits->reading.value_reads.empty()) all.push_back(fits->reading.value_reads);
   if (!series.setting.apply.empty()) {
     all.push_back("Rewrites" + of + ": " + fits->rewritten +
                   (fits->was_rewritten ? "." : "; this is what fits without --apply."));
   }
-  if (const Bytes left = series.setting.memory - fits->reserved; left < report::kMostlyOutside) {
+  if (const Bytes left = series.setting.memory - fits->reading.reserved; left < peak::kMostlyOutside) {
     all.push_back("The headroom" + of + ", " + bytes_text(left) +
                   ", may not hold what is outside of PyTorch's allocator on a real GPU.");
   }

@@ -72,7 +72,7 @@ std::optional<size_t> place_on(const Line& line, const Series& series, Bracket o
   double less = memory / 100;
   bool is_hopeful = false;
   for (const Point& point : series.points) {
-    if (point.outcome != Outcome::does_not_fit || line.bytes_at(point.size) > memory) continue;
+    if (point.outcome != Outcome::out_of_memory || line.bytes_at(point.size) > memory) continue;
     if (is_hopeful) less *= 2;
     is_hopeful = true;
   }
@@ -89,7 +89,7 @@ std::optional<uint64_t> next_size(const Series& series, std::span<const Known> h
   if (open.low >= open.high) return std::nullopt;
   std::vector<Known> known(hints.begin(), hints.end());
   for (const Point& point : series.points) {
-    if (point.outcome == Outcome::fits) known.push_back({point.size, point.allocated});
+    if (point.outcome == Outcome::measured) known.push_back({point.size, point.reading.allocated});
   }
   const auto line = line_of(std::move(known), series.setting.memory);
   std::optional<size_t> wanted;

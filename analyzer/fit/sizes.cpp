@@ -52,8 +52,8 @@ trace::Result<std::vector<uint64_t>> parse_sizes(std::string_view text) {
     const size_t comma = std::min(rest.find(','), rest.size());
     bool too_many = false;
     if (!add(rest.substr(0, comma), sizes, too_many)) {
-      const std::string why = too_many ? "' are more than 1,000,000 sizes: take multiples, like 1000..9000000:1000"
-                                       : "' are no sizes, like 1..256, 8..512:8 (multiples of 8) or 8,16,32";
+      const std::string why = too_many ? "' are more than 1,000,000 sizes: use multiples, like 1000..9000000:1000"
+                                       : "' is not a list of sizes, like 1..256, 8..512:8 (multiples of 8) or 8,16,32";
       return trace::Error{"'" + std::string(text) + why, trace::ErrorKind::usage};
     }
     if (comma == rest.size()) break;

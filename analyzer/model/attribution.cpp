@@ -55,6 +55,12 @@ StackId stack_of(const Process& p, const Text& text, OperatorId op) {
   return walk(p, op, [&p](OperatorId at) { return p.operators.stack[at]; });
 }
 
+ModuleCallId outermost_call(const Process& p, OperatorId op) {
+  ModuleCallId call = p.operators.module_call[op];
+  while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
+  return call;
+}
+
 ModuleId module_of(const Process& p, OperatorId op) {
   return walk(p, op, [&p](OperatorId at) { return own_module(p, at); });
 }

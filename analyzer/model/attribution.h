@@ -21,6 +21,9 @@ ModuleId module_of(const Process& process, OperatorId op);
 ModuleId module_of(const Process& process, AllocationId allocation);
 ModuleId module_of(const Process& process, OutOfMemoryId request);
 
+// The outermost module call around an operator; none: no module call.
+ModuleCallId outermost_call(const Process& process, OperatorId op);
+
 // Whether a saved-tensor hook of the program made the allocation in a backward: recomputed it or copied it back.
 bool is_unpacked(const Process& process, AllocationId allocation);
 

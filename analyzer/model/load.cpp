@@ -176,6 +176,11 @@ OlderSteps older_steps(const Text& text, const Process& p) {
   return older;
 }
 
+bool has_python(const Text& text) {
+  return std::ranges::any_of(text.frame_file.ids(),
+                             [&](FrameId frame) { return text.string(text.frame_file[frame]).ends_with(".py"); });
+}
+
 void load_facts(Tables& r, const Text& text, Process& p) {
   LoadedTable<table::Information> information;
   r.load(information);
@@ -188,6 +193,7 @@ void load_facts(Tables& r, const Text& text, Process& p) {
   };
   p.is_imported = informs("imported_from");
   p.is_marked = informs("marked");
+  p.lacks_variables = !p.is_imported && !informs("referrers") && p.variables.rows() == 0 && has_python(text);
   p.older = older_steps(text, p);
   LoadedTable<table::Losses> lost;
   r.load(lost);

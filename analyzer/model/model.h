@@ -1,10 +1,11 @@
-// One recorded process as columns: load_process() makes it of a recording, and every analysis reads it.
+// One recorded process as columns. load_process() makes it from a recording, and every analysis reads it.
 // A table is a struct of columns of the same length. Rows are in the order of time, and ids start at 1.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analyzer/model/column.h"
@@ -78,7 +79,7 @@ struct DeviceBlocks : LoadedTable<trace::table::DeviceBlocks> {
 
 // Rows of an imported process, in the order of allocations.
 struct ImportedFacts : LoadedTable<trace::table::ImportedFacts> {
-  ImportedFactsId of(AllocationId allocation) const;  // none: nothing is known
+  ImportedFactsId of(AllocationId allocation) const;  // none: no known facts
 };
 
 using FreeRequests = LoadedTable<trace::table::FreeRequests>;
@@ -221,6 +222,8 @@ struct Process {
   std::vector<Information> information;
   Time started;            // when the program called tapelens.start(); 0: never
   bool is_marked = false;  // record only memory before start()
+  // Python without `record --referrers`, which would name the variables that hold tensors.
+  bool lacks_variables = false;
   OlderSteps older;
   bool is_imported = false;  // imported (tapelens import) from a format without operators, nodes, saves and modules
   std::vector<Lost> lost;
@@ -229,13 +232,14 @@ struct Process {
   // Calls visit(table) for each table of columns; loading and checking use it.
   template <class Visit>
   void each_table(Visit&& visit) {
-    visit(operators), visit(input_views), visit(allocations), visit(frees), visit(nodes), visit(saves);
-    visit(held), visit(variables), visit(releases), visit(evaluations), visit(roles), visit(rewrites), visit(checksums),
-        visit(module_calls);
-    visit(device_blocks), visit(free_requests), visit(segment_events), visit(out_of_memory);
-    visit(value_reads), visit(outside_events), visit(device_usage);
-    visit(virtual_memory), visit(memory_pools), visit(imported_facts);
+    std::apply([&](auto... table) { (visit(this->*table), ...); }, kTables);
   }
+  static constexpr auto kTables = std::tuple(
+      &Process::operators, &Process::input_views, &Process::allocations, &Process::frees, &Process::nodes,
+      &Process::saves, &Process::held, &Process::variables, &Process::releases, &Process::evaluations, &Process::roles,
+      &Process::rewrites, &Process::checksums, &Process::module_calls, &Process::device_blocks, &Process::free_requests,
+      &Process::segment_events, &Process::out_of_memory, &Process::value_reads, &Process::outside_events,
+      &Process::device_usage, &Process::virtual_memory, &Process::memory_pools, &Process::imported_facts);
 
   // The time of the free; kNever if the allocation was alive when the recording ended.
   Time freed(AllocationId allocation) const {
@@ -243,6 +247,29 @@ struct Process {
     return free ? frees.time[free] : kNever;
   }
 };
+
+// Tables without columns in Process: ends, which are joined with their begins, lists, and tables read as plain rows.
+using OtherTables =
+    trace::TableList<trace::table::Information, trace::table::Threads, trace::table::OperatorInputs,
+                     trace::table::OperatorEnds, trace::table::NodeEdges, trace::table::EvaluationEnds,
+                     trace::table::Backwards, trace::table::ModuleCallEnds, trace::table::OptimizerSteps,
+                     trace::table::Ranges, trace::table::Losses, trace::table::Sources>;
+consteval bool is_loaded(trace::Table table) {
+  bool found = false;
+  const auto is_of = [&]<class Columns>(Columns Process::*) { found |= Columns::kTable == table; };
+  std::apply([&](auto... member) { (is_of(member), ...); }, Process::kTables);
+  OtherTables::each([&]<template <template <class> class> class T>() { found |= trace::Row<T>::kTable == table; });
+  return found;
+}
+template <template <template <class> class> class T>
+struct Loaded {
+  static_assert(is_loaded(trace::Row<T>::kTable), "a table of trace/schema.h that Process does not load");
+};
+template <template <template <class> class> class... T>
+consteval bool all_loaded(trace::TableList<T...>) {
+  return (sizeof(Loaded<T>) + ...) > 0;
+}
+static_assert(all_loaded(trace::ProcessTableList{}));
 
 // Fills the derived columns: allocations.free, saves.released, held.until and the saves that rewrites ended.
 // load_process() calls it; code that builds a Process itself calls it once after the last row.

@@ -47,6 +47,15 @@ void group_by(uint32_t keys, std::vector<uint32_t>& begin, std::vector<Row>& row
 
 }  // namespace
 
+std::vector<bool> parameters_of(const Process& p) {
+  std::vector<bool> is_parameter(size_t{p.allocations.rows()} + 1);
+  for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
+    const RoleId role{row};
+    if (p.roles.kind[role] == Role::parameter) is_parameter[p.roles.allocation[role].value] = true;
+  }
+  return is_parameter;
+}
+
 Provenance::Provenance(const Process& process, const Text& text) : process_(process), text_(text) {
   const Operators& o = process.operators;
   kind_.resize(text.string_begin.size());

@@ -2,7 +2,9 @@
 // allocation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,29 @@
 #include "analyzer/model/text.h"
 
 namespace tapelens::model {
+
+// The rows of the allocations that begin at or after `begin` and before `end`, or also at `end`, in the order of time.
+inline auto allocations_between(const Process& process, Time begin, Time end, bool with_end) {
+  const auto& times = process.allocations.time.raw;
+  const auto first = std::lower_bound(times.begin() + 1, times.end(), static_cast<uint64_t>(begin.ns));
+  const auto last = with_end ? std::upper_bound(first, times.end(), static_cast<uint64_t>(end.ns))
+                             : std::lower_bound(first, times.end(), static_cast<uint64_t>(end.ns));
+  return std::views::iota(static_cast<uint32_t>(first - times.begin()), static_cast<uint32_t>(last - times.begin())) |
+         std::views::transform([](uint32_t row) { return AllocationId{row}; });
+}
+inline auto allocations_in(const Process& process, Interval when) {
+  return allocations_between(process, when.begin, when.end, false);
+}
+inline auto allocations_in(const Process& process, EvaluationId evaluation) {
+  return allocations_in(process, {process.evaluations.begin[evaluation], process.evaluations.end[evaluation]});
+}
+// All threads' allocations while an operator runs.
+inline auto allocations_during(const Process& process, OperatorId op) {
+  return allocations_between(process, process.operators.begin[op], process.operators.end[op], true);
+}
+
+// By allocation: whether it is a parameter.
+std::vector<bool> parameters_of(const Process& process);
 
 // An allocation with the values of one other: a clone, a cast, a contiguous or expanded copy, a concatenation of one
 // tensor.

@@ -1,4 +1,4 @@
-// Whether a source file is still the one that a recorded program was read from.
+// Finds whether a source file has changed since the recorded program was loaded from it.
 #pragma once
 
 #include <cstdint>

@@ -25,27 +25,21 @@ const Lifetimes& Analysis::longest_lifetimes() const {
   return longest_lifetimes_.get([&] { return Lifetimes(process_, provenance(), text_); });
 }
 
+const InUse& Analysis::in_use() const {
+  return in_use_.get([&] { return peak::in_use(process_, text_, provenance()); });
+}
+
 const DeviceMemory& Analysis::memory(DeviceId device) const {
   return memories_[device.value].get([&] { return device_memory(process_, device); });
 }
 
-namespace {
-
-// "cuda:1" -> "1"
-std::string_view number_of(std::string_view device) {
-  return device.substr(std::min(device.size(), device.find(':') + 1));
-}
-
-}  // namespace
-
 const DeviceRequests& Analysis::requests(DeviceId device) const {
   return requests_[device.value].get([&] {
-    const std::string number(number_of(text_.string(text_.device_name[device])));
     const uint64_t until = bytes_noted("imported_in_order_until");
     return device_requests(process_, text_, device,
                            {.settings = information("cuda_allocator_settings"),
                             .torch_version = information("torch_version"),
-                            .allowed = bytes_noted("cuda_memory_allowed:" + number),
+                            .allowed = bytes_noted(device, &model::DeviceType::memory_allowed),
                             .until = until <= INT64_MAX ? Time{static_cast<int64_t>(until)} : kNever});
   });
 }
@@ -57,6 +51,12 @@ uint64_t Analysis::bytes_noted(std::string_view key) const {
   return error == std::errc() && !noted.empty() ? bytes : allocator::kNoLimit;
 }
 
+uint64_t Analysis::bytes_noted(DeviceId device, std::string_view model::DeviceType::*key) const {
+  const std::string_view prefix = traits(device).type->*key;
+  const std::optional<uint32_t> number = model::device_number(text_.string(text_.device_name[device]));
+  return prefix.empty() || !number ? allocator::kNoLimit : bytes_noted(std::string(prefix) + std::to_string(*number));
+}
+
 uint64_t Analysis::count_noted(std::string_view key) const {
   const uint64_t count = bytes_noted(key);
   return count == allocator::kNoLimit ? 0 : count;
@@ -64,6 +64,10 @@ uint64_t Analysis::count_noted(std::string_view key) const {
 
 const std::vector<DevicePeak>& Analysis::devices() const {
   return devices_.get([&] { return device_peaks(process_); });
+}
+
+const model::DeviceTraits& Analysis::traits(DeviceId device) const {
+  return traits_.get([&] { return model::device_traits(process_, text_); })[device.value];
 }
 
 std::string_view Analysis::information(std::string_view key) const {
@@ -82,10 +86,7 @@ std::vector<std::string_view> Analysis::all_information(std::string_view key) co
 }
 
 std::optional<Bytes> Analysis::memory_of(DeviceId device) const {
-  const std::string_view name = text_.string(text_.device_name[device]);
-  const uint64_t bytes = count_noted(name == "cpu"              ? "host_bytes"
-                                     : name.starts_with("cuda") ? "simulated_gpu_bytes"
-                                                                : "");
+  const uint64_t bytes = count_noted(traits(device).type->memory_of_each);
   if (bytes == 0 || bytes > INT64_MAX) return std::nullopt;
   return Bytes{static_cast<int64_t>(bytes)};
 }

@@ -13,11 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/model/device_traits.h"
 #include "analyzer/model/provenance.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/holders.h"
+#include "analyzer/peak/in_use.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/requests.h"
 #include "analyzer/peak/timeline.h"
@@ -52,12 +54,15 @@ class Analysis {
   const std::vector<Step>& steps() const;
   const Phases& phases() const;
   const Provenance& provenance() const;
-  // When the program released each allocation, at the earliest: after its last use.
+  // The earliest time at which the program can have released each allocation: after its last use.
   const Lifetimes& lifetimes() const;
-  // And at the latest: no recording has when a variable released what a save holds as well.
+  // The latest such time. A recording does not show when a variable released an allocation that a save also holds.
   const Lifetimes& longest_lifetimes() const;
+  // The techniques and frameworks that the program uses already.
+  const InUse& in_use() const;
   // One for each device that the process allocated on.
   const std::vector<DevicePeak>& devices() const;
+  const model::DeviceTraits& traits(DeviceId device) const;
   // Blocks and segments of one of these devices; empty if its allocator reports none.
   const DeviceMemory& memory(DeviceId device) const;
   // The requests to its allocator; empty if the allocator reports no segments.
@@ -69,6 +74,8 @@ class Analysis {
   std::vector<std::string_view> all_information(std::string_view key) const;
   // The same for a number of bytes; allocator::kNoLimit: none.
   uint64_t bytes_noted(std::string_view key) const;
+  // The same for a key of a device's type, such as &DeviceType::memory.
+  uint64_t bytes_noted(DeviceId device, std::string_view model::DeviceType::*key) const;
   // The same for a count; 0: none.
   uint64_t count_noted(std::string_view key) const;
   // The total memory of a simulated GPU, or of the system for the CPU. None: unknown.
@@ -85,7 +92,9 @@ class Analysis {
   Lazy<Phases> phases_;
   Lazy<Provenance> provenance_;
   Lazy<Lifetimes> lifetimes_, longest_lifetimes_;
+  Lazy<InUse> in_use_;
   Lazy<std::vector<DevicePeak>> devices_;
+  Lazy<std::vector<model::DeviceTraits>> traits_;  // by device
   // By device.
   std::array<Lazy<DeviceMemory>, 256> memories_;
   std::array<Lazy<DeviceRequests>, 256> requests_;

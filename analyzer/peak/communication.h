@@ -19,7 +19,7 @@ enum class Traffic : uint8_t {
   all_to_all,
   broadcast,
   pipeline,
-  collective  // another, or one of several
+  collective  // a different collective, or one of several
 };
 const char* traffic_name(Traffic traffic);  // "DDP bucket", "all-gather"; "" of none
 
@@ -35,8 +35,8 @@ class Communication {
 
   const Process& p_;
   const Text& text_;
-  bool is_there_ = false;                // any at all, as far as the names of files say
-  std::vector<uint8_t> names_, stacks_;  // by id: Traffic + 1; 0: not looked at yet
+  bool is_there_ = false;                // whether the names of files show any communication
+  std::vector<uint8_t> names_, stacks_;  // by id: Traffic + 1; 0: not computed yet
 };
 
 }  // namespace tapelens::peak

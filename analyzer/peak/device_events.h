@@ -24,9 +24,9 @@ class DeviceEvents {
  public:
   DeviceEvents(const Process& process, DeviceId device);
 
-  // None: that was the last.
+  // None: no more events.
   std::optional<DeviceEvent> next();
-  // The block of an allocation of this device; none: it is in no block.
+  // The block of an allocation of this device; none: no block.
   DeviceBlockId block_of(AllocationId allocation) const;
 
  private:

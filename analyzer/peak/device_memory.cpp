@@ -38,7 +38,7 @@ class Walk {
         asked_(process.allocations.rows() + 1) {}
 
   DeviceMemory run() {
-    // Each block comes and goes: those of other devices make it no more than that.
+    // Each block has two events. The number includes blocks of other devices, so it is an upper bound.
     out_.allocated.time.reserve(2 * size_t{p_.device_blocks.rows()});
     out_.allocated.value.reserve(2 * size_t{p_.device_blocks.rows()});
     for (const AllocationId id : p_.allocations.ids()) {
@@ -61,7 +61,7 @@ class Walk {
     out_.active_peak.value = std::max(out_.active_peak.value, last(out_.allocated) + last(out_.waiting));
   }
 
-  // The frees and requests until then, of allocations before that one.
+  // Handles the frees and the requests to free up to a time, for allocations before `before`.
   void give_back_until(Time time, AllocationId before) {
     const FreeRequests& requests = p_.free_requests;
     const auto fits = [&](const auto& table, uint32_t row) {
@@ -108,12 +108,12 @@ class Walk {
   const Process& p_;
   const DeviceId device_;
   const std::vector<uint32_t> block_of_;
-  std::vector<uint8_t> asked_;  // by allocation: the program gave it back
+  std::vector<uint8_t> asked_;  // by allocation: the program freed it
   uint32_t request_ = 1, free_ = 1;
   DeviceMemory out_;
 };
 
-// Memory that a device had given, piece by piece.
+// The memory that the allocator has taken from a device, in pieces.
 class Pieces {
  public:
   void add(const SegmentAt& piece) {
@@ -121,7 +121,7 @@ class Pieces {
     pieces_[piece.address] = piece;
   }
 
-  // Pieces that it covers in part keep the rest.
+  // Pieces that the range covers only partly keep the rest.
   void remove(uint64_t address, int64_t bytes) {
     if (bytes <= 0) return;
     const uint64_t end = address + static_cast<uint64_t>(bytes);
@@ -140,7 +140,7 @@ class Pieces {
     }
   }
 
-  // Neighbours of one expandable segment are one.
+  // Adjacent pieces of one expandable segment become one piece.
   std::vector<SegmentAt> joined() const {
     std::vector<SegmentAt> all;
     for (const auto& [address, piece] : pieces_) {
@@ -203,7 +203,7 @@ void find_holes(SegmentAt& segment) {
   segment.largest_hole.value = largest;
 }
 
-// Each block into its segment; both by address.
+// Puts each block into its segment. Both lists are sorted by address.
 void put_into(std::vector<SegmentAt>& segments, const std::vector<BlockAt>& blocks) {
   auto block = blocks.begin();
   for (SegmentAt& segment : segments) {
@@ -214,18 +214,13 @@ void put_into(std::vector<SegmentAt>& segments, const std::vector<BlockAt>& bloc
   }
 }
 
-}  // namespace
-
 bool has_blocks(const Process& p, DeviceId device) {
   return std::ranges::any_of(p.device_blocks.ids(), [&](DeviceBlockId row) {
     return p.allocations.device[p.device_blocks.allocation[row]] == device;
   });
 }
 
-bool has_segments(const Process& p, DeviceId device) {
-  return std::ranges::any_of(p.segment_events.ids(),
-                             [&](SegmentEventId row) { return p.segment_events.device[row] == device; });
-}
+}  // namespace
 
 DeviceMemory device_memory(const Process& process, DeviceId device) {
   return has_blocks(process, device) ? Walk(process, device).run() : DeviceMemory{};

@@ -29,9 +29,6 @@ struct DeviceMemory {
 };
 // Empty if the device's allocator reports no blocks.
 DeviceMemory device_memory(const Process& process, DeviceId device);
-bool has_blocks(const Process& process, DeviceId device);
-// False: the reserved bytes are unknown, because the allocator reports only blocks.
-bool has_segments(const Process& process, DeviceId device);
 
 struct BlockAt {
   AllocationId allocation;
@@ -40,7 +37,7 @@ struct BlockAt {
   bool waits = false;  // freed by the program, still used by a stream
 };
 
-// Memory of the device that is in one piece.
+// A contiguous range of the device's memory.
 struct SegmentAt {
   uint64_t address = 0;
   Bytes bytes;
@@ -48,14 +45,14 @@ struct SegmentAt {
   uint32_t graph_pool = 0, user_pool = 0;
   bool is_expandable = false;
   std::vector<BlockAt> blocks;  // by address
-  Bytes used;                   // by blocks
-  Bytes largest_hole;           // the longest piece without a block
+  Bytes used;                   // bytes of the blocks
+  Bytes largest_hole;           // the longest range without a block
 };
 
-// By address. A block that lies in no segment (a damaged recording) is in none.
+// Sorted by address. A damaged recording may have blocks outside all segments; the result omits them.
 std::vector<SegmentAt> segments_at(const Process& process, DeviceId device, const Moment& when);
 
-// The longest piece of a segment without a block at each request of the device that found no memory, in their order.
+// For each request of the device that found no memory, in order: the longest range of a segment without a block.
 std::vector<Bytes> largest_holes_out_of_memory(const Process& process, DeviceId device);
 
 }  // namespace tapelens::peak

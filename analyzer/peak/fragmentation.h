@@ -1,5 +1,5 @@
-// Why memory that a device's allocator reserved is in no block: pieces that no request is small enough for, and
-// segments that cannot be given back since something lies in them.
+// Explains the reserved memory outside blocks: free pieces that are too small for every request, and segments that the
+// allocator cannot free because of a live block.
 #pragma once
 
 #include <cstdint>

@@ -27,6 +27,18 @@ unsigned telling_apart(const std::set<std::string, std::less<>>& files) {
 
 }  // namespace
 
+Frame frame_of(const model::Text& text, model::FrameId frame) {
+  if (!frame) return {};
+  return {std::string(text.string(text.frame_file[frame])), std::string(text.string(text.frame_function[frame])),
+          text.frame_line[frame]};
+}
+
+std::vector<Frame> frames_of(const model::Text& text, model::StackId stack) {
+  std::vector<Frame> frames;
+  for (const model::FrameId frame : text.stack(stack)) frames.push_back(frame_of(text, frame));
+  return frames;
+}
+
 std::string place_text(const Place& place, unsigned folders) {
   std::string out(with_folders(place.file, folders));
   if (place.line != 0) out += ":" + std::to_string(place.line);

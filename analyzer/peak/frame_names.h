@@ -1,5 +1,5 @@
-// Names of frames in a list of several. Two files of the same name must not look like one place, so their names include
-// folders until they differ.
+// Frames as text, and names of frames in a list of several. Two files of the same name must not look like one place, so
+// their names include folders until they differ.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,20 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "analyzer/model/text.h"
 
 namespace tapelens::peak {
+
+struct Frame {
+  std::string file, function;
+  uint32_t line = 0;
+};
+
+Frame frame_of(const model::Text& text, model::FrameId frame);  // empty for no frame
+// Innermost first.
+std::vector<Frame> frames_of(const model::Text& text, model::StackId stack);
 
 struct Place {
   std::string_view file, function;

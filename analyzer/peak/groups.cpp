@@ -12,10 +12,8 @@ namespace tapelens::peak {
 
 namespace {
 
-constexpr std::array<const char*, kBys> kByNames = {"field",    "node",     "module", "source",
-                                                    "operator", "category", "step",   "stack"};
-
-// Groups are counted by a number first and named once at the end: a peak set may have a million members.
+// The sum of a group. Groups are numbers first, and get names once at the end, because a peak set may have a million
+// members.
 struct Sum {
   Bytes bytes;
   uint64_t allocations = 0;
@@ -27,8 +25,8 @@ using Sums = std::unordered_map<uint64_t, Sum>;
 
 std::optional<By> parse_by(std::string_view word) {
   const auto at = std::ranges::find(kByNames, word);
-  if (at == kByNames.end()) return std::nullopt;
-  return static_cast<By>(at - kByNames.begin());
+  if (at == std::end(kByNames)) return std::nullopt;
+  return static_cast<By>(at - kByNames);
 }
 
 const char* by_name(By by) { return kByNames[static_cast<size_t>(by)]; }
@@ -44,7 +42,7 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
     ++sum.allocations;
     sum.biggest = std::min(sum.biggest, at);
   }
-  // Keys that read the same are one group: two frames of one line, a string that was interned by two processes.
+  // Keys with the same name form one group: two frames of one line, or a string that two processes interned.
   std::map<std::string, Sum> by_name;
   std::vector<uint64_t> all;
   for (const auto& [key, sum] : sums) all.push_back(key);

@@ -2,6 +2,7 @@
 // key sum to the peak exactly.
 #pragma once
 
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,16 +18,18 @@ namespace tapelens::peak {
 // module: the owner of a parameter, its gradient and its optimizer state; for all other memory, the module that made
 // it. stack: the program's frames that made it, without those of PyTorch and the language.
 enum class By : uint8_t { field, node, module, source, op, category, step, stack };
-inline constexpr size_t kBys = 8;
+inline constexpr const char* kByNames[] = {"field",    "node",     "module", "source",
+                                           "operator", "category", "step",   "stack"};
+inline constexpr size_t kBys = std::size(kByNames);
 
-std::optional<By> parse_by(std::string_view word);  // "field", "node", "module", "source", "operator", ...
+std::optional<By> parse_by(std::string_view word);  // one of kByNames
 const char* by_name(By by);
 
 struct Group {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
-  uint32_t biggest = 0;  // of its members: its place in PeakSet::members
+  uint32_t biggest = 0;  // index of its biggest member in PeakSet::members
 };
 
 // The most bytes first, then by key.
@@ -44,13 +47,13 @@ std::vector<Category> categories(const PeakSet& set);
 // "ConvolutionBackward0.input"; "(unattributed).input" if the node is not known.
 std::string field_text(const Process& process, const Text& text, NodeId node, StringId field);
 
-// Between the frames of a stack, the outermost first: "train.py:40 main > model.py:12 Net.forward".
+// Separates the frames of a stack, the outermost first: "train.py:40 main > model.py:12 Net.forward".
 inline constexpr const char* kBetweenFrames = " > ";
 // Names of two groups: stacks without a frame of the program, and no stack.
 inline constexpr const char* kOtherFrames = "(PyTorch's own frames)";
 inline constexpr const char* kNoStack = "(no stack)";
 
-// "train.py:42 forward"; a folder is put before it with `folders` of them. Native frames without a line have none.
+// "train.py:42 forward", with `folders` folders before the file. Native frames without a line have no line number.
 std::string frame_text(const Text& text, FrameId frame, unsigned folders = 0);
 Place place_of(const Text& text, FrameId frame);
 

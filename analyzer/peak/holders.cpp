@@ -69,6 +69,10 @@ std::string_view name_of(const Text& text, const Holder& holder) {
   return text.string(holder.name);
 }
 
+std::string variables_hint(const Process& process) {
+  return process.lacks_variables ? "; tapelens record --referrers names the variable" : "";
+}
+
 Holder held_by(const Process& process, HeldId row) {
   const model::Held& held = process.held;
   HolderKind kind = HolderKind::program;  // for unknown values

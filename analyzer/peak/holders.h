@@ -55,6 +55,9 @@ std::string_view name_of(const Text& text, const Holder& holder);
 // Variables that differ only in a number get one name: "history[3] in train.py:61" gets "history[*] in train.py:61".
 std::string without_numbers(std::string_view variable);
 
+// If the recording does not have the variables that hold tensors: "; tapelens record --referrers names the variable".
+std::string variables_hint(const Process& process);
+
 // The holder that a row of Process::held describes. These rows are storages that are kept outside of saves.
 Holder held_by(const Process& process, HeldId row);
 

@@ -1,5 +1,5 @@
-// Which group an allocation belongs to, as a number: counted first and named once at the end, for there may be
-// millions.
+// The group of an allocation, as a number. Groups get names only after all allocations are counted, because a recording
+// may have millions of allocations.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Keys {
 
   uint64_t key(AllocationId allocation, const Holder& holder);
 
-  // Keys may have one name: two frames of one line, a string that was interned by two processes. Two files of the same
-  // name do not look like one place: their folders are shown until they differ.
+  // Several keys may have the same name: two frames of one line, or a string that two processes interned. Names of two
+  // files with the same name include folders until they differ.
   std::map<uint64_t, std::string> names(std::span<const uint64_t> keys) const;
 
  private:
@@ -32,8 +32,8 @@ class Keys {
   const Text& text_;
   const std::vector<Step>& steps_;
   By by_;
-  std::optional<ParameterModules> modules_;  // of By::module
-  std::vector<uint32_t> source_of_;          // by stack: its frame to show; UINT32_MAX: not asked yet
+  std::optional<ParameterModules> modules_;  // only for By::module
+  std::vector<uint32_t> source_of_;          // by stack: its frame to show; UINT32_MAX: not computed yet
 };
 
 }  // namespace tapelens::peak

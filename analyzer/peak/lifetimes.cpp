@@ -16,7 +16,7 @@ class Activity {
   explicit Activity(const Process& process)
       : p_(process), backwards_(merged_ends(process)), in_backward_(merged(process.backwards)) {}
 
-  // For times that do not fall.
+  // Call it with times that do not decrease.
   int64_t last_before(int64_t time) {
     advance(p_.operators.begin.raw, operator_, time, [&](uint32_t row, int64_t at) { return !is_engine(row, at); });
     advance(p_.evaluations.begin.raw, evaluation_, time, [](uint32_t, int64_t) { return true; });
@@ -39,7 +39,7 @@ class Activity {
       if (counts(row, at)) last_ = std::max(last_, at);
     }
   }
-  // In a backward, but in no evaluation of a node.
+  // Whether the operator runs in a backward, outside all evaluations of nodes.
   bool is_engine(uint32_t op, int64_t at) {
     while (interval_ < in_backward_.size() && in_backward_[interval_].end.ns <= at) ++interval_;
     return interval_ < in_backward_.size() && in_backward_[interval_].begin.ns <= at &&
@@ -71,7 +71,7 @@ class Finder {
     const OperatorId called = provenance_.called(op);
     Time end = p_.operators.end[called];
     if (p_.operators.evaluation[op]) return end;
-    // The frame that called a module holds what it passed until the module returns.
+    // The frame that called a module holds the arguments until the module returns.
     for (ModuleCallId call = p_.operators.module_call[op]; call; call = p_.module_calls.parent[call]) {
       if (p_.module_calls.begin[call] <= birth) break;
       end = std::max(end, p_.module_calls.end[call]);

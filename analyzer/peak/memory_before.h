@@ -12,12 +12,12 @@ namespace tapelens::peak {
 
 using namespace model;
 
-// By address, as CachingAllocator::adopt() wants it; blocks have the numbers of their allocations. None: blocks lie
-// over each other or outside of segments.
+// Sorted by address, as CachingAllocator::adopt() requires. Blocks have the numbers of their allocations. None: blocks
+// overlap, or are outside all segments.
 using MemoryBefore = std::optional<std::vector<allocator::CachingAllocator::Segment>>;
 MemoryBefore memory_before(const Process& process, DeviceId device, const allocator::Settings& settings);
 
-// Whether a row of that time is of it.
+// Whether a row with this time belongs to the memory before the history.
 inline bool is_before(const Process& process, Time time) { return process.is_imported && time.ns == 0; }
 
 }  // namespace tapelens::peak

@@ -16,6 +16,10 @@
 
 namespace tapelens::peak {
 
+// The usual maximum of CUDA's context, cuBLAS and NCCL together in a program on one GPU. A smaller headroom may be too
+// small.
+inline constexpr Bytes kMostlyOutside{int64_t{1} << 30};
+
 // The program's place on the thread of a library's request.
 struct OutsidePlace {
   std::string op;      // innermost: "aten::addmm"
@@ -26,7 +30,7 @@ struct OutsidePlace {
 struct OutsideLibrary {
   std::string library;  // the path; empty: not known
   Bytes at_peak;        // alive at the requested moment
-  Bytes peak;           // the most of it at one time
+  Bytes peak;           // the most bytes at one time
   uint64_t allocations = 0;
   std::optional<OutsidePlace> first;  // the first request inside an operator; none: not known
 };
@@ -57,8 +61,8 @@ struct Outside {
   std::optional<OutsidePools> pools;  // none: the recording has no pool
   Bytes host_peak;                    // pinned memory of the host, by all libraries, PyTorch among them
   uint64_t unmatched = 0;             // frees without a recorded allocation: older than the recording, or dropped
-  std::optional<Time> until;          // another tool took CUPTI: nothing is known after
-  std::optional<DeviceUse> use;       // none: NVML did not say
+  std::optional<Time> until;          // another tool took CUPTI; later memory is unknown
+  std::optional<DeviceUse> use;       // none: NVML gave no values
 };
 
 // None if the recording has no such memory (made without `--cupti`, or CUPTI refused). `memory`: that of the device.

@@ -49,6 +49,11 @@ struct WhatIf {
   };
   std::vector<Keep> keeps{};
 
+  // The program never makes the allocation.
+  void never_make(const Process& process, AllocationId allocation) {
+    ends.push_back({allocation, Time{process.allocations.time[allocation].ns - 1}});
+  }
+
   bool empty() const { return without.empty() && ends.empty() && aliases.empty() && extras.empty(); }
 };
 

@@ -73,9 +73,9 @@ class Card : public allocator::Device {
 
   const uint64_t bytes_;
   uint64_t used_ = 0, expandable_ = uint64_t{1} << 60;
-  uint64_t lowest_ = uint64_t{1} << 47;                           // that a segment had
+  uint64_t lowest_ = uint64_t{1} << 47;                           // lowest address of a segment
   std::unordered_map<uint64_t, std::vector<uint64_t>> recorded_;  // addresses by size, the next at the end
-  std::map<uint64_t, uint64_t> there_;                            // begins and ends
+  std::map<uint64_t, uint64_t> there_;                            // begin to end, of each segment
 };
 
 // Frees and allocations at other times than recorded, in order of time.
@@ -226,10 +226,10 @@ class Run {
   const Process& p_;
   const DeviceRequests& requests_;
   const Replayed* changed_;
-  std::vector<uint8_t> is_changed_;  // by allocation; empty: none is
-  uint32_t numbers_;                 // how many; one for requests that found no memory, then what is made instead
+  std::vector<uint8_t> is_changed_;  // by allocation; empty: none changed
+  uint32_t numbers_;                 // count of numbers: allocations, one for failed requests, replacements
   const std::vector<Moved> moved_;
-  bool is_as_it_was_ = true;  // the settings are those of the recording
+  bool is_as_it_was_ = true;  // the settings equal the recorded ones
   size_t next_ = 0;
   Card card_;
   CachingAllocator allocator_;

@@ -69,7 +69,7 @@ class Describer {
     ++total.total.times;
     const model::SaveId save = t.save[row];
     const Time begin = t.time[row];
-    // Without a save to tell: to the end of the step.
+    // Without a recorded save, the memory counts to the end of the step.
     const Time end = save ? std::max(begin, t.until[row]) : std::max(begin, step_at(steps_, begin).when.end);
     total.bytes.push_back({save ? p_.saves.allocation[save] : AllocationId{}, t.bytes[row], {begin, end}});
     total.kept.push_back({{}, t.kept[row], {begin, end}});

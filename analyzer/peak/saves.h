@@ -30,7 +30,7 @@ struct SaveSummary {
 // Saves of wrapped numbers (Python scalars) do not count: PyTorch's hooks do not see them.
 SaveSummary summarize_saves(const Process& process, const Text& text);
 
-// Adds what another process saved.
+// Adds the saves of another process.
 void add(SaveSummary& sum, const SaveSummary& more);
 
 }  // namespace tapelens::peak

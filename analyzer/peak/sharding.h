@@ -1,5 +1,5 @@
 // How the parameters of a process are spread over a device mesh (DTensor): the mesh, this process's place in it, and
-// the placements. The recorder tells each parameter once (profiler/observe/python_hooks.py).
+// the placements. The recorder writes each parameter once (profiler/observe/python_hooks.py).
 #pragma once
 
 #include <string>

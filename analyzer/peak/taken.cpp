@@ -115,7 +115,7 @@ class Physical {
 
   std::vector<Taken>& all_;
   Handles alive_;
-  std::map<uint64_t, uint64_t> mapped_;  // address to handle, of those that are alive
+  std::map<uint64_t, uint64_t> mapped_;  // address to handle, of live mappings
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "analyzer/model/large_pages.h"
-#include "analyzer/peak/largest_of_each.h"
 
 namespace tapelens::peak {
 
@@ -91,7 +90,7 @@ std::vector<Bytes> largest_of_each(const Process& p, DeviceId device, const std:
   std::vector<Bytes> most;
   most.reserve(intervals.size());
   const uint64_t* bytes = p.allocations.bytes.raw.data();
-  bool is_begun = false;  // the interval after those that have an answer
+  bool is_begun = false;  // whether the first interval without an answer has begun
   int64_t live = 0, here = 0;
   const auto end_interval = [&] { most.push_back(Bytes{std::exchange(is_begun, false) ? here : live}); };
   const auto change = [&](uint64_t time, int64_t by) {

@@ -110,4 +110,8 @@ class Timeline {
   std::vector<Block> blocks_;
 };
 
+// Returns Timeline::largest of each interval, for callers that do not need a Timeline. It takes one pass over the
+// events, without a Timeline's memory. The intervals are in order and do not overlap.
+std::vector<Bytes> largest_of_each(const Process& process, DeviceId device, const std::vector<Interval>& intervals);
+
 }  // namespace tapelens::peak

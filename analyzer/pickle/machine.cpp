@@ -174,7 +174,8 @@ class Machine {
     const size_t floor = marks_.empty() ? 0 : marks_.back();
     if (first <= floor) wrong("values without a container");
     Value& value = stack_[first - 1];
-    if (value.kind != empty && value.kind != Kind::made) wrong("values that are added to what is no container");
+    if (value.kind != empty && value.kind != Kind::made)
+      wrong("values that are added to an object that is not a container");
     if (value.is_shared || (value.slot != 0 && fetched_[value.slot]))
       wrong("a container that changes after it was referred to");
     return value;

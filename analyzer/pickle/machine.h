@@ -41,7 +41,6 @@ class Maker {
 
 // The value of the whole pickle. Calls `progress` with the number of bytes read. Throws Malformed. `window` is at the
 // begin of the file that `memo` describes.
-// beginning of the file that `memo` is of.
 Value read(Window& window, const MemoUse& memo, Maker& maker, const std::function<void(uint64_t)>& progress);
 
 }  // namespace tapelens::pickle

@@ -1,4 +1,4 @@
-// The values of a pickle that are referred to again. A pickle numbers millions of containers and texts, and refers to
+// The values of a pickle to which later opcodes refer. A pickle numbers millions of containers and texts, and refers to
 // some thousands of them. A first pass over the opcodes finds these, so that the second one keeps only them.
 #pragma once
 

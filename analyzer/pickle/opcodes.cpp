@@ -29,7 +29,7 @@ std::string refused(uint8_t opcode) {
   }
   std::array<char, 8> hex{};
   std::snprintf(hex.data(), hex.size(), "0x%02x", opcode);
-  return std::string("opcode ") + hex.data() + " is none that PyTorch writes into a memory snapshot";
+  return std::string("opcode ") + hex.data() + " does not occur in memory snapshots of PyTorch";
 }
 
 uint64_t length_of_text(Window& window, Opcode opcode) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analyzer/peak/largest_of_each.h"
+#include "analyzer/peak/timeline.h"
 
 namespace tapelens::ranks {
 

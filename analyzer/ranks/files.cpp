@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
-#include "trace/sealed_summary.h"
+#include "base/mutex.h"
+#include "trace/recording.h"
 
 namespace tapelens::ranks {
 
@@ -30,7 +30,7 @@ std::string without_name(std::string message, const std::string& file) {
 }
 
 // `columns`: locked while all columns of a recording are read, because only one recording fits into memory.
-Source read_one(const std::string& file, const Reading& reading, std::mutex& columns) {
+Source read_one(const std::string& file, const Reading& reading, base::Mutex& columns) {
   Source out{.file = file, .summary = {}, .why = {}};
   try {
     const auto text = trace::read_summary(file);
@@ -42,21 +42,21 @@ Source read_one(const std::string& file, const Reading& reading, std::mutex& col
       if (auto summary = read_summary(*text)) out.summary = std::move(*summary);
     }
     if (out.summary && (!reading.checks || knows_findings(*out.summary, reading.version))) return out;
-    const std::lock_guard one_at_a_time(columns);
-    const auto recording = trace::Recording::open(file);
-    if (!recording) {
+    const base::MutexLock one_at_a_time(columns);
+    const auto run = run::Run::open(file);
+    if (!run) {
       out.summary.reset();
-      out.why = without_name(recording.error().message, file);
+      out.why = without_name(run.error().message, file);
       return out;
     }
     // Ranks with only a summary have no events, so findings cannot be computed.
-    if (out.summary && recording->processes().size() < out.summary->processes.size()) return out;
+    if (out.summary && run->processes() < out.summary->processes.size()) return out;
     out.is_from_columns = !out.summary;
     if (reading.checks) {
       advise::Checks checks = reading.checks();
-      out.summary = summarize(*recording, &checks, reading.version);
+      out.summary = summarize(*run, &checks, reading.version);
     } else {
-      out.summary = summarize(*recording, nullptr, reading.version);
+      out.summary = summarize(*run, nullptr, reading.version);
     }
   } catch (const std::bad_alloc&) {
     out.summary.reset();
@@ -84,7 +84,7 @@ trace::Result<std::vector<std::string>> files_of(const std::vector<std::string>&
       if (entry->path().extension() == ".tapelens") out.push_back(entry->path().string());
     }
     if (error) return trace::Error{one + ": cannot be read: " + error.message()};
-    if (out.size() == before) return trace::Error{one + ": there is no recording (*.tapelens) in it"};
+    if (out.size() == before) return trace::Error{one + ": the folder has no recording (*.tapelens)"};
     std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
   }
   return out;
@@ -101,12 +101,12 @@ std::vector<Source> read_all(const std::vector<std::string>& files, const Readin
   std::vector<Source> sources(files.size());
   std::atomic<size_t> next{0};
   std::atomic<bool> is_wanted{true};
-  std::mutex columns, telling;
+  base::Mutex columns, telling;
   const auto work = [&] {
     for (size_t at = next++; at < files.size() && is_wanted; at = next++) {
       sources[at] = read_one(files[at], reading, columns);
       if (!reading.progress) continue;
-      const std::lock_guard lock(telling);
+      const base::MutexLock lock(telling);
       if (!reading.progress(static_cast<double>(at) / static_cast<double>(files.size()))) is_wanted = false;
     }
   };

@@ -12,7 +12,6 @@ namespace tapelens::ranks {
 
 // Keeps files, and replaces a folder with the recordings in it and below, by name. An error names the first path that
 // is neither.
-// neither.
 trace::Result<std::vector<std::string>> files_of(const std::vector<std::string>& given);
 
 // Whether the summary of a file says that the file is from one rank of several.

@@ -5,14 +5,14 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::ranks {
 
 namespace {
 
-using report::bytes_text;
-using report::plural;
+using text::bytes_text;
+using text::plural;
 
 template <class Value>
 Value median(std::vector<Value> values) {  // the lower one of two
@@ -117,12 +117,12 @@ void find_missing(const std::vector<Rank>& all, Job& job) {
 
 // Chooses the type of device to compare, and each rank's device of that type. Leaves out ranks without one.
 trace::Status choose_device(const Options& options, std::vector<Rank>& all, Job& job) {
-  std::map<std::string, std::vector<int64_t>> peaks;  // by type, the largest peak of each rank
+  std::map<std::string, std::vector<run::Precedence>> peaks;  // by type, the largest peak of each rank
   for (const Rank& rank : all) {
-    std::map<std::string, int64_t> here;
+    std::map<std::string, run::Precedence> here;
     for (const DeviceSummary& device : rank.summary.devices) {
-      int64_t& most = here[std::string(type_of(device.device))];
-      most = std::max(most, device.peak.value);
+      run::Precedence& most = here[std::string(type_of(device.device))];
+      most = std::max(most, device.precedence());
     }
     for (const auto& [type, most] : here) peaks[type].push_back(most);
   }
@@ -130,14 +130,14 @@ trace::Status choose_device(const Options& options, std::vector<Rank>& all, Job&
   for (const auto& [type, of] : peaks) names += (names.empty() ? "" : ", ") + type;
   job.device_type = options.device;
   if (job.device_type.empty()) {
-    int64_t largest = -1;
+    std::optional<run::Precedence> largest;
     for (const auto& [type, of] : peaks) {
       // If only some ranks use a type, the others count as 0.
-      std::vector<int64_t> padded = of;
-      padded.resize(all.size(), 0);
+      std::vector<run::Precedence> padded = of;
+      padded.resize(all.size());
       std::ranges::sort(padded);
-      const int64_t middle = padded[padded.size() / 2];
-      if (middle <= largest) continue;
+      const run::Precedence middle = padded[padded.size() / 2];
+      if (largest && middle <= *largest) continue;
       largest = middle;
       job.device_type = type;
     }

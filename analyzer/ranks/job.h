@@ -22,7 +22,7 @@ struct Source {
 };
 
 struct Options {
-  std::string device;  // "cuda": type of the compared devices; empty: the type with the largest median peak
+  std::string device;  // "cuda": type of the compared devices; empty: the type with the largest median run::Precedence
 };
 
 // A rank that is compared with the others.

@@ -1,13 +1,13 @@
 // The comparison as JSON, with all ranks and all lists in full; docs/ranks.md explains the keys.
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/words.h"
-#include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::ranks {
 
 namespace {
 
-using report::Json;
+using text::Json;
 
 constexpr int kSchemaVersion = 1;
 constexpr const char* kOutlierNames[] = {"peak", "category", "reserved", "steps"};
@@ -115,7 +115,7 @@ Json findings_json(const Job& job) {
 
 }  // namespace
 
-std::string ranks_json(const Job& job, const report::Style&) {
+std::string ranks_json(const Job& job, const text::Style&) {
   Json categories = Json::array(), missing = Json::array(), left_out = Json::array();
   for (const CategoryRange& range : job.categories) {
     categories.push_back({{"name", range.category},
@@ -125,7 +125,7 @@ std::string ranks_json(const Job& job, const report::Style&) {
   }
   for (const auto& [first, last] : job.missing) missing.push_back(Json::array({first, last}));
   for (const Source& source : job.left_out) left_out.push_back({{"file", source.file}, {"why", source.why}});
-  return report::dumped(
+  return text::dumped(
       {{"schema_version", kSchemaVersion},
        {"command", job.command},
        {"torch_version", job.torch_version},

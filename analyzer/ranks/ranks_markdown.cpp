@@ -2,15 +2,15 @@
 
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/words.h"
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::ranks {
 
-using report::bytes_text;
-using report::cell;
-using report::code;
-using report::count_text;
+using text::bytes_text;
+using text::cell;
+using text::code;
+using text::count_text;
 
 namespace {
 
@@ -18,7 +18,7 @@ std::string more(size_t all, size_t shown) { return shown < all ? "\nand " + cou
 
 }  // namespace
 
-std::string ranks_markdown(const Job& job, const report::Style& style) {
+std::string ranks_markdown(const Job& job, const text::Style& style) {
   const size_t rows = style.rows;
   std::string out = "### Memory of " + count_of_ranks(job) + "\n\nPeak on " + code(job.device_type) + ": " +
                     cell(peak_text(job)) + ". " + code(job.command) + ", PyTorch " + code(job.torch_version) + "\n";

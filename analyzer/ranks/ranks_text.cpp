@@ -3,23 +3,23 @@
 
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/words.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
 #include "analyzer/report/modules.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::ranks {
 
 namespace {
 
-using report::bytes_text;
 using report::column_width;
-using report::count_text;
-using report::fit;
-using report::pad_left;
-using report::pad_right;
-using report::Page;
-using report::Paint;
-using report::plural;
+using text::bytes_text;
+using text::count_text;
+using text::fit;
+using text::pad_left;
+using text::pad_right;
+using text::Page;
+using text::Paint;
+using text::plural;
 
 constexpr unsigned kFigure = 12;
 
@@ -47,7 +47,7 @@ void add_ended_badly(Page& page, const Job& job) {
       const uint64_t later = rank.summary.end_ns - first;
       page.paragraph("  ",
                      name_on_host(rank) + ": " + why +
-                         (i == 0 ? "" : "; " + report::time_text({static_cast<int64_t>(later)}) + " later"),
+                         (i == 0 ? "" : "; " + text::time_text({static_cast<int64_t>(later)}) + " later"),
                      Paint::red);
     }
     if (shown < job.ended_badly.size()) {
@@ -78,7 +78,7 @@ void add_outliers(Page& page, const Job& job) {
 }
 
 void add_categories(Page& page, const Job& job) {
-  page.heading("What a rank holds at its peak");
+  page.heading("Memory of a rank at its peak");
   page.line(page.paint(Paint::dim, "  " + pad_right("", 26) + pad_left("least", kFigure) + pad_left("median", kFigure) +
                                        pad_left("most", kFigure)));
   for (const CategoryRange& range : job.categories) {
@@ -110,7 +110,7 @@ void add_envelope(Page& page, const Job& job) {
   const int64_t low = *std::ranges::min_element(e.least), high = *std::ranges::max_element(e.most);
   const std::string points = e.exponent >= 0 ? plural(uint64_t{1} << e.exponent, "point", "points") + " a step"
                                              : "a point is " + count_text(uint64_t{1} << -e.exponent) + " steps";
-  page.heading("Memory over the steps", "of all ranks at each point; " + points);
+  page.heading("Memory over the steps", "all ranks at each point; " + points);
   const unsigned cells = page.width() > 30 ? page.width() - 24 : 8;
   const auto line = [&](const char* name, const std::vector<int64_t>& values, bool is_least) {
     const int64_t figure = is_least ? *std::ranges::min_element(values) : *std::ranges::max_element(values);
@@ -145,8 +145,8 @@ void add_ranks(Page& page, const Job& job) {
   unsigned host = 4, mesh = 0;  // without a device mesh, that column is left out
   for (size_t i = 0; i < shown; ++i) {
     const RankSummary& rank = job.ranks[order[i]].summary;
-    host = std::max(host, report::columns(rank.host));
-    if (!rank.mesh_coordinate.empty()) mesh = std::max({mesh, 12U, report::columns(rank.mesh_coordinate) + 2});
+    host = std::max(host, text::columns(rank.host));
+    if (!rank.mesh_coordinate.empty()) mesh = std::max({mesh, 12U, text::columns(rank.mesh_coordinate) + 2});
   }
   host = std::min(host, 20U);
   mesh = std::min(mesh, 24U);
@@ -199,7 +199,7 @@ void add_remarks(Page& page, const Job& job) {
 
 }  // namespace
 
-std::string ranks_text(const Job& job, const report::Style& style) {
+std::string ranks_text(const Job& job, const text::Style& style) {
   Page page(style);
   add_title(page, job);
   add_ended_badly(page, job);

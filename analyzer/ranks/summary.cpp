@@ -6,12 +6,11 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/compiled.h"
-#include "analyzer/model/load.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/sharding.h"
-#include "analyzer/report/losses.h"
+#include "analyzer/run/losses.h"
 
 namespace tapelens::ranks {
 
@@ -30,7 +29,7 @@ DeviceSummary device_summary(const peak::DeviceAnalysis& device) {
   DeviceSummary out;
   out.device = text.string(text.device_name[device.device()]);
   out.peak = set.bytes;
-  if (peak::has_segments(process, device.device())) out.reserved_peak = analysis.memory(device.device()).reserved_peak;
+  if (analysis.traits(device.device()).has_segments) out.reserved_peak = analysis.memory(device.device()).reserved_peak;
   out.peak_step = step_index_at(analysis.steps(), set.when.time);
   out.peak_phase = phase_name(analysis.phases().at(set.when.time));
   for (size_t by = 0; by < kGroupedBy.size(); ++by) {
@@ -95,8 +94,9 @@ uint32_t number_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-RankSummary rank_summary(const peak::Analysis& analysis, advise::Checks* checks) {
-  const Process& process = analysis.process();
+RankSummary rank_summary(const run::ProcessRun& of, advise::Checks* checks) {
+  const peak::Analysis& analysis = of.analysis();
+  const Process& process = of.process();
   RankSummary out;
   out.rank = process.summary.rank;
   out.world_size = number_of(analysis.information("world_size"));
@@ -111,38 +111,32 @@ RankSummary rank_summary(const peak::Analysis& analysis, advise::Checks* checks)
   const std::vector<Step>& steps = analysis.steps();
   out.steps = uint64_t{steps.back().index} + (steps.back().when.end == kNever ? 0 : 1);
   add_out_of_memory(analysis, out);
-  for (const report::Lost& lost : report::losses_of(process)) {
+  for (const run::Lost& lost : run::losses_of(process)) {
     if (lost.is_data) out.lost.push_back(lost.kind);
   }
-  const peak::DevicePeak* largest = nullptr;
-  for (const peak::DevicePeak& one : analysis.devices()) {
-    const peak::DeviceAnalysis device(analysis, one.device);
-    out.devices.push_back(device_summary(device));
-    if (largest == nullptr || one.peak > largest->peak) largest = &one;
-  }
-  std::ranges::stable_sort(out.devices, std::ranges::greater(), &DeviceSummary::peak);
-  if (checks != nullptr && largest != nullptr) {
-    out.findings = findings_of(advise::advise(peak::DeviceAnalysis(analysis, largest->device), *checks, {}));
+  for (const run::DeviceRun* device : of.devices()) out.devices.push_back(device_summary(device->analysis()));
+  std::ranges::stable_sort(out.devices, std::ranges::greater(), &DeviceSummary::precedence);
+  if (const run::DeviceRun* device = run::peak_device(of); checks != nullptr && device != nullptr) {
+    out.findings = findings_of(advise::advise(device->analysis(), *checks, {}));
   }
   return out;
 }
 
 }  // namespace
 
-Summary summarize(const trace::Recording& recording, advise::Checks* checks, std::string_view version) {
-  const Text text = load_text(recording);
+Summary summarize(const run::Run& run, advise::Checks* checks, std::string_view version) {
   Summary out;
   out.tapelens = version;
-  out.command = recording.command();
-  for (uint32_t index = 0; index < recording.processes().size(); ++index) {
-    const Process process = load_process(recording, text, trace::ProcessIndex{index});
-    const peak::Analysis analysis(process, text);
+  out.command = run.recording().command();
+  for (uint32_t index = 0; index < run.processes(); ++index) {
+    const auto process = run.process(index);
+    const peak::Analysis& analysis = process->analysis();
     if (out.torch_version.empty()) {
       out.torch_version = analysis.information("torch_version");
       out.simulated_gpu = analysis.information("simulated_gpu");
       out.steps = analysis.information("steps");
     }
-    out.processes.push_back(rank_summary(analysis, checks));
+    out.processes.push_back(rank_summary(*process, checks));
   }
   return out;
 }

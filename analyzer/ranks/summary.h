@@ -1,5 +1,5 @@
 // A recording in at most 64 KiB: each process with its peak and holders, its curve, findings, and how it ended. Sealed
-// files contain it as JSON (trace/sealed_summary.h), so that a thousand ranks can be read in a second.
+// files contain it as JSON (trace::read_summary), so that a thousand ranks can be read in a second.
 #pragma once
 
 #include <array>
@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "analyzer/advise/checks.h"
-#include "analyzer/peak/analysis.h"
 #include "analyzer/ranks/curve.h"
-#include "trace/recording.h"
+#include "analyzer/run/peak_device.h"
 #include "trace/result.h"
 
 namespace tapelens::ranks {
@@ -44,6 +43,9 @@ struct DeviceSummary {
   std::string peak_phase;
   std::array<Sums, kByNames.size()> by;  // each sums to the peak
   Curve curve;
+
+  // Reserved bytes are known of GPUs alone.
+  run::Precedence precedence() const { return {reserved_peak.has_value(), peak}; }
 };
 
 struct OutOfMemory {
@@ -68,11 +70,11 @@ struct RankSummary {
   std::optional<uint8_t> exit_code;
   uint64_t begin_ns = 0, end_ns = 0;   // first and last event, since 1970 by the host's clock
   uint64_t steps = 0;                  // number of whole steps, recorded or not
-  std::vector<DeviceSummary> devices;  // largest peak first
+  std::vector<DeviceSummary> devices;  // that with the peak first; in older summaries the one with the most bytes
   uint64_t out_of_memory = 0;
   std::optional<OutOfMemory> last_out_of_memory;
   std::vector<std::string> lost;  // kinds of lost data: "disk_full"
-  // On the device with the largest peak. None: no checks ran.
+  // On the first of these devices. None: no checks ran.
   std::optional<std::vector<Finding>> findings;
   uint64_t devices_left_out = 0, findings_left_out = 0;  // omitted because the summary would be too large
 
@@ -89,7 +91,7 @@ struct Summary {
 inline constexpr uint64_t kMostEventsChecked = 500'000;
 
 // If `checks` is null, the summary has no findings.
-Summary summarize(const trace::Recording& recording, advise::Checks* checks, std::string_view version);
+Summary summarize(const run::Run& run, advise::Checks* checks, std::string_view version);
 
 // Omits the smallest items if the summary is too large. Empty if it cannot be made small enough (hundreds of
 // processes).

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/ranks/summary.h"
-#include "analyzer/report/bounded_json.h"
+#include "analyzer/text/json.h"
 #include "trace/sealed_format.h"
 
 namespace tapelens::ranks {
@@ -238,7 +238,7 @@ std::string summary_json(const Summary& summary) {
 trace::Result<Summary> read_summary(std::string_view json) {
   try {
     if (json.size() > trace::kMostSummaryBytes) return trace::Error{"the summary is too large"};
-    const Json from = report::parse_bounded<Json>(json);
+    const Json from = text::parse_bounded<Json>(json);
     if (!from.is_object() || from.value("format", "") != kFormat) return trace::Error{"it has no summary"};
     if (number(from.at("version")) != kVersion) {
       return trace::Error{"its summary is of another version of Tapelens"};

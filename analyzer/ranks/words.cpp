@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/modules.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::ranks {
 
-using report::bytes_text;
-using report::count_text;
-using report::percent_text;
-using report::plural;
+using text::bytes_text;
+using text::count_text;
+using text::percent_text;
+using text::plural;
 
 namespace {
 
@@ -110,7 +110,7 @@ std::string place_text(const Finding& finding) {
 
 std::string missing_text(const Job& job) {
   if (job.missing_count == 0) return "";
-  std::string text = "There is no recording of ";
+  std::string text = "No recording exists of ";
   text += job.missing_count == 1 ? "rank "
                                  : count_text(job.missing_count) + " of the " + count_text(job.expected) + " ranks: ";
   for (size_t i = 0; i < std::min(kNamed, job.missing.size()); ++i) {
@@ -123,8 +123,8 @@ std::string missing_text(const Job& job) {
 std::vector<std::string> remarks_of(const Job& job) {
   std::vector<std::string> out = job.remarks;
   if (!job.has_enough && job.ranks.size() > 1) {
-    out.push_back("Which ranks stand out is told from " + std::to_string(kFewestRanks) +
-                  " ranks on: a median of fewer says nothing.");
+    out.push_back("Outliers are found from " + std::to_string(kFewestRanks) +
+                  " ranks on: a median of fewer is not meaningful.");
   }
   if (job.incomplete > 0) {
     out.push_back(plural(job.incomplete, "rank", "ranks") + " lost data: tapelens report FILE says what.");

@@ -1,18 +1,34 @@
-// What `tapelens advise` says on a terminal: what the peak would be, then what to do, entry by entry in the order in
-// which to do it, what is left then, and the commands to type.
+// `tapelens advise` on a terminal: the peak after the fixes, the entries in the order in which to fix them, the
+// remaining holders of the peak, and the next commands.
+#include "analyzer/report/advice_text.h"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/report/allocator_text.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/report/remedies.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bounds_text;
+using text::bytes_text;
+using text::columns;
+using text::count_text;
+using text::fit;
+using text::pad_left;
+using text::pad_right;
+using text::Page;
+using text::Paint;
+using text::percent_text;
+using text::plural;
+using text::Style;
 
 namespace {
 
@@ -21,12 +37,12 @@ using advise::Entry;
 using advise::Finding;
 using Kind = advise::Entry::Kind;
 
-constexpr unsigned kAdviceIndent = 10, kColumn = 12, kWideColumn = 20;  // of what is below a title; of a figure
+constexpr unsigned kAdviceIndent = 10, kColumn = 12, kWideColumn = 20;  // indentation below a title; widths of figures
 
 struct Section {
   Kind first, last;
   const char* title;
-  size_t most;  // entries, unless all are asked for
+  size_t most;  // entries, without --all
 };
 constexpr std::array kSections = {
     Section{Kind::error, Kind::code, "Do this first", 4},
@@ -40,7 +56,7 @@ std::string figures(const std::string& after, const std::string& change) {
   return pad_left(after, kColumn) + pad_left(change, columns(change) < kColumn ? kColumn : kWideColumn);
 }
 
-// As many words as fit; they are taken from the text.
+// Removes the words that fit into one line from the text, and returns them.
 std::string first_line(std::string_view& text, unsigned width) {
   size_t end = 0;
   while (end < text.size()) {
@@ -66,7 +82,7 @@ void add_title(Page& page, const Advice& advice, const Entry& entry, size_t numb
   if (!rest.empty()) page.paragraph(std::string(kAdviceIndent, ' '), rest, Paint::bold);
 }
 
-// As much of it as there is room for: what a statement begins with says more than what it ends in.
+// Cuts a statement to the room. Keeps its begin, which says more than its end.
 std::string begin_of(std::string_view text, unsigned room) {
   if (columns(text) <= room) return std::string(text);
   size_t end = 0;
@@ -79,8 +95,8 @@ std::string begin_of(std::string_view text, unsigned room) {
 
 bool is_code(const Entry& entry) { return entry.kind <= Kind::consider; }
 
-// The user's line that all entries are found at, where they differ in the library's: a call of a framework that does
-// everything. Null: they differ.
+// The first of several code entries at one line of the user, if their library lines differ: the line calls a framework
+// that runs the whole training. Null: the entries have different lines.
 const Finding* common_call(const Advice& advice) {
   const Finding* first = nullptr;
   size_t entries = 0;
@@ -97,7 +113,7 @@ const Finding* common_call(const Advice& advice) {
   return entries > 1 && differ ? first : nullptr;
 }
 
-// The line to edit, and what stands there; where one call has them all, the library's line.
+// The line to edit with its code; the library's line if all entries have the same user's line.
 void add_source(Page& page, const Advice& advice, const Finding& f) {
   if (common_call(advice) != nullptr) {
     page.line(std::string(kAdviceIndent, ' ') + page.paint(Paint::cyan, source_text(f.library)));
@@ -123,10 +139,19 @@ void add_code(Page& page, const Report& r, const Entry& entry, bool is_short) {
     page.paragraph(left, "The recording cannot prove this: check before you change anything.");
   }
   page.paragraph(left + "fix  ", f.fix.text + (f.fix.edits.empty() ? "" : " (has a patch)"));
-  if (entry.findings.size() > 1) {
-    page.line(page.paint(Paint::dim, left + "the same line holds " +
-                                         plural(entry.findings.size() - 1, "more group", "more groups") +
-                                         " of tensors"));
+  size_t of_line = 0;
+  for (const uint32_t at : std::span(entry.findings).subspan(1)) {
+    const Finding& other = r.advice->findings[at];
+    if (other.source.line == f.source.line && other.source.file == f.source.file) {
+      ++of_line;
+      continue;
+    }
+    add_source(page, *r.advice, other);
+    page.paragraph(left + "fix  ", other.fix.text);
+  }
+  if (of_line > 0) {
+    page.line(page.paint(Paint::dim,
+                         left + "the same line holds " + plural(of_line, "more group", "more groups") + " of tensors"));
   }
 }
 
@@ -170,7 +195,7 @@ void add_entry(Page& page, const Report& r, const Entry& entry, size_t number) {
   }
 }
 
-// With all that is known of each finding.
+// With all evidence of each finding.
 void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t number) {
   add_title(page, *r.advice, entry, number);
   if (entry.kind == Kind::automatic) page.paragraph(std::string(kAdviceIndent, ' ') + "run  ", run_command(r, entry));
@@ -183,7 +208,7 @@ void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t num
 
 bool is_shown(const Entry& entry, const Extent& extent) { return extent.all || !entry.is_small; }
 
-// Numbers of the entries that are too small: those that are shown have a gap there.
+// Numbers of the omitted small entries, at which the shown numbers have gaps.
 std::vector<size_t> not_shown(const Advice& advice, const Extent& extent) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < advice.entries.size(); ++i) {
@@ -219,7 +244,7 @@ size_t add_small(Page& page, const Report& r) {
   return shown;
 }
 
-// The columns' names stand beside the first title.
+// The first title has the names of the columns beside it.
 void add_sections(Page& page, const Report& r, const Extent& extent) {
   const Advice& advice = *r.advice;
   size_t left_out = 0, total = 0;
@@ -262,7 +287,7 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
 
 void add_remaining(Page& page, const Report& r, const Extent& extent) {
   constexpr size_t kShown = 4;
-  constexpr int64_t kWorth = 10;  // one of so many of the bytes of that peak
+  constexpr int64_t kWorth = 10;  // divisor of the peak after all fixes: the least bytes to show
   const Advice& advice = *r.advice;
   if (advice.predicted || advice.left.empty()) return;
   size_t shown = 0;
@@ -274,7 +299,7 @@ void add_remaining(Page& page, const Report& r, const Extent& extent) {
                                            : "Not covered by any check, alive at the peak then");
     }
     const std::string first = "  " + pad_left(bytes_text(left.bytes), 10) + "  ";
-    const std::string what = remaining_text(left), remedy = remedy_text(left);
+    const std::string what = remaining_text(left), remedy = remedy_text(left, r.advice->in_use);
     if (!remedy.empty() && columns(first) + columns(what) + 2 + columns(remedy) <= page.width()) {
       page.line(first + what + "; " + page.paint(Paint::dim, remedy));
     } else {
@@ -293,7 +318,7 @@ std::string then_text(Bytes before, Bytes after) {
   return bytes_text(after) + (after < before ? " (-" + percent_text(before - after, before) + ")" : "");
 }
 
-// Where nothing lowers the peak: what of it no check can judge, so that this is no proof that it has to be.
+// If no finding lowers the peak: the part of the peak that no check can judge. That part may still be avoidable.
 std::string unchecked_text(const Advice& advice) {
   using peak::HolderKind;
   if (advice.checks.empty() || advice.predicted || advice.peak_after_all < advice.peak_before) return "";
@@ -371,7 +396,7 @@ std::string entry_title(const Advice& advice, const Entry& entry) {
 
 std::string outlook_text(const Advice& advice) {
   const Bytes peak = advice.peak_before;
-  size_t changes = 0, errors = 0;  // errors: that do not lower this peak
+  size_t changes = 0, errors = 0;  // errors: entries that do not lower this peak
   bool has_more = false, is_all_automatic = true;
   Bytes after = peak;
   for (const Entry& entry : advice.entries) {
@@ -404,8 +429,8 @@ std::string changed_text(const Advice& advice) {
     files += (files.empty() ? "" : ", ") + std::filesystem::path(file).filename().string();
   }
   if (files.empty()) return "";
-  return files + " changed since the recording: lines may be off, and there is no patch" +
-         (advice.changed.size() == 1 ? " of it" : " of them");
+  return files + " changed since the recording: lines may be off, and no patch changes" +
+         (advice.changed.size() == 1 ? " it" : " them");
 }
 
 std::string remaining_text(const advise::Remaining& left) {
@@ -417,44 +442,6 @@ std::string remaining_text(const advise::Remaining& left) {
   add(", ", source_text(left.source));
   if (largest.empty()) return text;
   return text + ": " + (left.largest_bytes < left.bytes ? bytes_text(left.largest_bytes) + " of it " : "") + largest;
-}
-
-std::string remedy_text(const advise::Remaining& left) {
-  using peak::HolderKind;
-  const auto has = [&](std::string_view part) { return left.largest.find(part) != std::string::npos; };
-  switch (left.kind) {
-    case HolderKind::save:
-      if (model::names_compiled(left.largest)) {
-        return "saved by a compiled function: tapelens budget measures lower activation memory budgets";
-      }
-      return "try a smaller micro-batch, autocast to bfloat16, or activation checkpointing";
-    case HolderKind::op:
-      if (has("conv")) return "workspace of a convolution: try channels_last, or a smaller patch or micro-batch";
-      if (has("softmax") || has("cross_entropy") || has("nll")) return "try the loss in chunks of rows, or a fused one";
-      return "try a smaller micro-batch, or the operator on parts of its input";
-    case HolderKind::parameter:
-    case HolderKind::buffer:
-      return "try bfloat16 weights, sharding (FSDP2), or adapters (LoRA)";
-    case HolderKind::gradient:
-      return "try gradients in bfloat16, sharding (FSDP2), or optimizer steps inside the backward";
-    case HolderKind::optimizer_state:
-      return "try an optimizer with 8-bit or factored state, or sharding (FSDP2)";
-    case HolderKind::program:
-      return "something in the program still refers to it: del it, or leave its scope, before the peak";
-    case HolderKind::packed:
-      return "try hooks that pack into less, or onto another device";
-    case HolderKind::checkpointing:
-      return "try a policy that keeps fewer results";
-    case HolderKind::context:
-      return "pass tensors to ctx.save_for_backward instead of keeping them on ctx";
-    case HolderKind::communication:
-      return "try smaller buckets (bucket_cap_mb, gradient_as_bucket_view), or more and smaller units of FSDP2";
-    case HolderKind::recomputed:
-    case HolderKind::allocator:
-    case HolderKind::unknown:
-      break;
-  }
-  return "";
 }
 
 std::string advice_text(const Report& r, const Style& style, const Extent& extent) {
@@ -470,7 +457,7 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
     page.paragraph("", "When a backward begins, " + bytes_text(predicted->saved_before) + " are kept for it, " +
                            bounds_text(predicted->saved_after, predicted->saved_at_most) + " then");
   }
-  // A script may be in it.
+  // The command may contain a whole script.
   std::string facts =
       r.recording.imported_from.empty() ? fit(r.recording.command, 2 * page.width()) : r.recording.imported_from;
   if (!r.recording.torch_version.empty()) {

@@ -1,9 +1,18 @@
 // The reserved bytes that a device's allocator would have under other conditions, for a terminal.
-#include "analyzer/report/findings.h"
+#include "analyzer/report/allocator_text.h"
+
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/fitting.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::Page;
+using text::Paint;
+using text::percent_text;
+using text::time_text;
 
 namespace {
 
@@ -21,7 +30,7 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
   if (!fits.failed) {
     page.paragraph("  ", "It fits as it is.");
   } else {
-    page.paragraph("  ", time_text(fits.failed->time) + " after the start there is no memory for a block of " +
+    page.paragraph("  ", time_text(fits.failed->time) + " after the start the allocator has no memory for a block of " +
                              bytes_text(fits.failed->bytes) + ": " + bytes_text(fits.failed->reserved) +
                              " are reserved, and no cached block is large enough.");
     if (fits.ways.empty()) {
@@ -41,8 +50,7 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
     page.paragraph("  ", unknown, Paint::yellow);
   }
   if (const auto commands = whole_run_commands(r, fits); !commands.empty()) {
-    page.paragraph("  ",
-                   "What makes the whole run fit is said of a recording of it on a simulated GPU with more memory:");
+    page.paragraph("  ", "To find changes that make the whole run fit, record it on a simulated GPU with more memory:");
     for (const std::string& command : commands) page.line(page.paint(Paint::dim, "    " + command));
   }
 }
@@ -67,10 +75,11 @@ void add_allocator(Page& page, const Report& r) {
   const AllocatorAdvice& a = *r.advice->allocator;
   page.heading("What " + r.peak.device + " reserves", bytes_text(a.reserved_before) + " at most");
   if (!a.is_known()) {
-    page.paragraph("  ",
-                   "What it would have reserved otherwise cannot be said: a replay of the recorded requests does"
-                   " not do what was recorded (" +
-                       a.differs + ").");
+    page.paragraph(
+        "  ",
+        "Reserved bytes under other conditions are not known: a replay of the recorded requests differs from the "
+        "recording (" +
+            a.differs + ").");
     return;
   }
   if (const std::string all = fixed_text(*r.advice); !all.empty() && a.reserved_after_all != a.reserved_before) {

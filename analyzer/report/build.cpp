@@ -1,5 +1,5 @@
-// From a recording to a report: every process is loaded once, one after another, and only the columns of the one that
-// the report is about are kept.
+// Makes a report from a recording. Loads each process once, one after another, and keeps only the process that the
+// report describes.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,16 +9,20 @@
 
 #include "analyzer/advise/entries.h"
 #include "analyzer/advise/rewritten_run.h"
-#include "analyzer/model/load.h"
 #include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/host_memory.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/run/losses.h"
+#include "analyzer/run/peak_device.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::plural;
+using text::time_text;
 
 using trace::Error;
 using trace::ErrorKind;
@@ -73,14 +77,8 @@ std::string at_text(const At& at) {
 
 namespace {
 
-// A process of the recording with its analysis. Neither may move.
-struct Loaded {
-  Loaded(model::Process loaded, const model::Text& text) : process(std::move(loaded)), analysis(process, text) {}
-  model::Process process;
-  peak::Analysis analysis;
-};
-
-ProcessFacts describe_process(const peak::Analysis& analysis) {
+ProcessFacts describe_process(const run::ProcessRun& of) {
+  const peak::Analysis& analysis = of.analysis();
   const model::Process& process = analysis.process();
   const model::Text& text = analysis.text();
   ProcessFacts facts;
@@ -97,22 +95,23 @@ ProcessFacts describe_process(const peak::Analysis& analysis) {
                      device.frees,
                      device.live_at_end,
                      {}};
-    if (peak::has_blocks(process, device.device)) {
+    if (analysis.traits(device.device).has_blocks) {
       const peak::DeviceMemory& memory = analysis.memory(device.device);
       described.blocks = {memory.allocated_peak, memory.active_peak, {}};
-      if (peak::has_segments(process, device.device)) {
+      if (analysis.traits(device.device).has_segments) {
         described.blocks->segments = {memory.reserved_peak, memory.segments};
       }
     }
     facts.devices.push_back(std::move(described));
   }
-  facts.out_of_memory = describe_out_of_memory(process, text);
+  facts.out_of_memory = peak::out_of_memory(process, text);
   facts.cuda_allocator = analysis.information("cuda_allocator");
   facts.cupti = analysis.information("cupti");
   facts.saves = peak::summarize_saves(process, text);
   facts.shardings = peak::shardings(analysis);
-  facts.value_reads = describe_value_reads(analysis);
+  facts.value_reads = peak::value_reads(analysis);
   facts.outside = estimate_outside(analysis);
+  facts.host = describe_host_memory(analysis);
   return facts;
 }
 
@@ -162,79 +161,48 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
   return moment;
 }
 
-Error nothing_chosen(const Report& report, const Options& options) {
-  if (report.processes.empty()) {
-    return {
-        "holds no process, as one of ranks that `tapelens record --ranks` did not keep: tapelens ranks reads its "
-        "summary",
-        ErrorKind::nothing_recorded};
-  }
-  std::string seen;
-  for (const ProcessFacts& process : report.processes) {
-    seen += (seen.empty() ? "" : ", ") + std::to_string(process.pid) + " (";
-    for (const Device& device : process.devices) seen += (seen.back() == '(' ? "" : ", ") + device.device;
-    seen += ")";
-  }
-  if (options.process || options.device) {
-    return {"nothing was allocated by that process on that device: the recording has pid " + seen, ErrorKind::usage};
-  }
-  for (const Lost& lost : report.recording.lost) {
-    if (lost.kind == "table_left_out") return {lost.what};
-  }
-  return {"the recording holds no memory of any device: nothing was allocated while it was recorded",
-          ErrorKind::nothing_recorded};
-}
-
 }  // namespace
 
-Result<Report> build(const trace::Recording& recording, const Options& options, const Advising* advising) {
+Result<Report> build(const run::Run& run, const Options& options, const Advising* advising) {
   if (advising != nullptr && advising->progress) advising->progress("reading", 0);
-  const model::Text text = model::load_text(recording);
+  const trace::Recording& recording = run.recording();
+  const model::Text& text = run.text();
   Report report;
   report.options = options;
   report.recording.command = recording.command();
   report.recording.duration = recording.duration();
   report.recording.events = recording.events();
   report.recording.file_bytes = recording.file_bytes();
-  std::vector<Lost>& lost = report.recording.lost = losses_of(text);
+  std::vector<Lost>& lost = report.recording.lost = run::losses_of(text);
 
-  std::unique_ptr<const Loaded> chosen;
-  peak::DevicePeak largest{};
-  for (uint32_t index = 0; index < recording.processes().size(); ++index) {
-    auto loaded =
-        std::make_unique<const Loaded>(model::load_process(recording, text, trace::ProcessIndex{index}), text);
-    const peak::Analysis& analysis = loaded->analysis;
-    report.processes.push_back(describe_process(analysis));
+  const run::Selection selection{options.process, options.device};
+  run::PeakDevice chosen(selection);
+  for (uint32_t index = 0; index < run.processes(); ++index) {
+    const std::shared_ptr<const run::ProcessRun> process = run.process(index);
+    const peak::Analysis& of_process = process->analysis();
+    report.processes.push_back(describe_process(*process));
     peak::add(report.saves, report.processes.back().saves);
-    std::ranges::move(losses_of(loaded->process), std::back_inserter(lost));
+    std::ranges::move(run::losses_of(process->process()), std::back_inserter(lost));
     if (report.recording.torch_version.empty()) {
-      report.recording.torch_version = analysis.information("torch_version");
-      report.recording.steps = analysis.information("steps");
-      if (const auto& older = loaded->process.older; older.count > 0) {
+      report.recording.torch_version = of_process.information("torch_version");
+      report.recording.steps = of_process.information("steps");
+      if (const auto& older = process->process().older; older.count > 0) {
         report.recording.steps = std::to_string(older.count) + ":";
       }
-      report.recording.simulated_gpu = analysis.information("simulated_gpu");
-      report.recording.imported_from = analysis.information("imported_from");
-      report.recording.imported_history = analysis.information("imported_without_history").empty();
-      report.recording.imported_older = analysis.count_noted("imported_older_allocations");
-      report.recording.imported_annotations = analysis.count_noted("imported_annotations_left_out");
+      report.recording.simulated_gpu = of_process.information("simulated_gpu");
+      report.recording.imported_from = of_process.information("imported_from");
+      report.recording.imported_history = of_process.information("imported_without_history").empty();
+      report.recording.imported_older = of_process.count_noted("imported_older_allocations");
+      report.recording.imported_annotations = of_process.count_noted("imported_annotations_left_out");
     }
-    if (options.process && *options.process != loaded->process.summary.pid) continue;
-    const peak::DevicePeak* best = nullptr;
-    for (const peak::DevicePeak& device : analysis.devices()) {
-      if (options.device && *options.device != text.string(text.device_name[device.device])) continue;
-      if (best == nullptr || device.peak > best->peak) best = &device;
-    }
-    if (best != nullptr && (!chosen || best->peak > largest.peak)) {
-      largest = *best;
-      chosen = std::move(loaded);
-    }
+    chosen.offer(process);
   }
-  report.recording.complete = is_complete(lost);
-  if (!chosen) return nothing_chosen(report, options);
+  report.recording.complete = run::is_complete(lost);
+  if (!chosen.found()) return run::no_memory(run, selection);
+  run.process(chosen.process()->index().value);  // the run no longer keeps the last one
 
-  const peak::Analysis& analysis = chosen->analysis;
-  const peak::DeviceAnalysis device(analysis, largest.device);
+  const peak::Analysis& analysis = chosen.process()->analysis();
+  const peak::DeviceAnalysis& device = chosen.device().analysis();
   const auto moment = find_moment(device, options.at);
   if (!moment) return moment.error();
   std::optional<peak::PeakSet> other;
@@ -244,10 +212,10 @@ Result<Report> build(const trace::Recording& recording, const Options& options, 
   if (analysis.process().is_imported && options.by == peak::By::field) report.options.by = peak::By::source;
   report.peak = describe_peak(analysis, set, report.options);
   report.peak.held_by = advise::remaining_of(analysis.process(), text, analysis.steps(), set);
-  report.peak.outside =
-      peak::outside_memory(analysis.process(), text, largest.device, analysis.memory(largest.device), report.peak.time);
+  report.peak.outside = peak::outside_memory(analysis.process(), text, device.device(),
+                                             analysis.memory(device.device()), report.peak.time);
   if (options.by == peak::By::module) report.modules = describe_modules(device, set, options);
-  report.steps = describe_steps(analysis, device.timeline());
+  report.steps = peak::step_memory(analysis, device.timeline());
   report.ranges = describe_ranges(analysis, device.timeline());
   report.rewritten = rewritten(analysis);
   if (report.rewritten.any()) {

@@ -35,15 +35,6 @@ std::unordered_map<uint32_t, StringId> parameter_names(const Process& process, c
   return names;
 }
 
-std::vector<Frame> frames_of(const Text& text, model::StackId stack) {
-  std::vector<Frame> frames;
-  for (const model::FrameId frame : text.stack(stack)) {
-    frames.push_back({std::string(text.string(text.frame_file[frame])),
-                      std::string(text.string(text.frame_function[frame])), text.frame_line[frame]});
-  }
-  return frames;
-}
-
 std::string phase_text(model::ImportedPhase phase) {
   const model::Phase known = model::phase_of(phase);
   return known == model::Phase::other ? "" : phase_name(known);
@@ -63,7 +54,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.owner = text.string(text.module_path[modules.of(id)]);
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
-  out.stack = frames_of(text, stack);
+  out.stack = peak::frames_of(text, stack);
   const model::DeviceBlocks& b = p.device_blocks;
   if (const auto row = b.of(id))
     out.block = {b.rounded[row], b.address[row], b.stream[row], b.graph_pool[row], b.user_pool[row]};
@@ -138,12 +129,12 @@ constexpr size_t kPins = 5;
 std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set,
                                           const std::unordered_map<uint32_t, StringId>& names,
                                           const model::ParameterModules& modules) {
-  if (!peak::has_blocks(analysis.process(), set.device)) return std::nullopt;
+  if (!analysis.traits(set.device).has_blocks) return std::nullopt;
   const peak::DeviceMemory& memory = analysis.memory(set.device);
   Reserved out;
   out.allocated.value = memory.allocated.at(set.when.time);
   out.waiting.value = memory.waiting.at(set.when.time);
-  if (peak::has_segments(analysis.process(), set.device)) out.reserved = Bytes{memory.reserved.at(set.when.time)};
+  if (analysis.traits(set.device).has_segments) out.reserved = Bytes{memory.reserved.at(set.when.time)};
   const std::vector<peak::SegmentAt> segments = peak::segments_at(analysis.process(), set.device, set.when);
   for (const peak::SegmentAt& s : segments) {
     out.largest_hole = std::max(out.largest_hole, s.largest_hole);
@@ -163,41 +154,6 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
 }
 
 }  // namespace
-
-std::string out_of_memory_text(const OutOfMemory& full) {
-  const std::string where = !full.source.empty() ? full.source : full.op;
-  return full.device + " had no room for " + model::bytes_text(full.bytes) +
-         (where.empty() ? "" : ", " + where + (full.module.empty() ? "" : " (" + full.module + ")"));
-}
-
-std::vector<OutOfMemory> describe_out_of_memory(const Process& p, const Text& text) {
-  std::vector<OutOfMemory> out;
-  const model::OutOfMemory& o = p.out_of_memory;
-  struct Holes {
-    std::vector<Bytes> all;
-    size_t next = 0;
-  };
-  std::unordered_map<uint32_t, Holes> holes;  // by device
-  for (const model::OutOfMemoryId row : o.ids()) {
-    OutOfMemory one;
-    one.device = text.string(text.device_name[o.device[row]]);
-    one.time = o.time[row];
-    one.bytes = o.bytes[row];
-    one.allocated = o.allocated[row];
-    one.reserved = o.reserved[row];
-    if (o.free[row] != UINT64_MAX) one.free = Bytes{static_cast<int64_t>(o.free[row])};
-    const auto [of_device, is_first] = holes.try_emplace(o.device[row].value);
-    if (is_first) of_device->second.all = peak::largest_holes_out_of_memory(p, o.device[row]);
-    one.largest_hole = of_device->second.all[of_device->second.next++];
-    one.op = text.string(p.operators.name[o.op[row]]);
-    one.module = text.string(text.module_path[model::module_of(p, row)]);
-    const model::StackId stack = model::stack_of(p, text, row);
-    if (const model::FrameId frame = source_frame(text, stack)) one.source = peak::frame_text(text, frame);
-    one.stack = frames_of(text, stack);
-    out.push_back(std::move(one));
-  }
-  return out;
-}
 
 namespace {
 
@@ -283,6 +239,7 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     }
   }
   out.variables = describe_variables(process, text, set);
+  out.lacks_variables = process.lacks_variables;
   out.reserved = describe_reserved(analysis, set, names, modules);
   for (const peak::Member& member : set.members) {
     if (out.allocations.size() < top) {
@@ -291,34 +248,6 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
       ++out.allocations_left_out.count;
       out.allocations_left_out.bytes += member.bytes;
     }
-  }
-  return out;
-}
-
-std::vector<Step> describe_steps(const peak::Analysis& analysis, const peak::Timeline& timeline) {
-  const Process& process = analysis.process();
-  const std::vector<model::Interval>& backwards = analysis.phases().backwards();
-  std::vector<Step> out;
-  auto backward = backwards.begin();
-  for (const model::Step& step : analysis.steps()) {
-    const auto totals = timeline.allocated(step.when);
-    Step s;
-    s.index = step.index;
-    s.complete = step.when.end != model::kNever;
-    s.begin = step.when.begin;
-    s.end = step.when.end == model::kNever ? std::max(process.duration, step.when.begin) : step.when.end;
-    // The largest sum of an empty interval is the live bytes just before its begin.
-    s.begin_live = timeline.largest({step.when.begin, step.when.begin}).bytes;
-    s.peak = timeline.largest(step.when).bytes;
-    s.allocations = totals.allocations;
-    s.allocated = totals.bytes;
-    // Neither steps nor merged backwards overlap, so both are walked once; one backward may reach into two steps.
-    while (backward != backwards.end() && backward->end <= step.when.begin) ++backward;
-    for (auto at = backward; at != backwards.end() && at->begin < step.when.end; ++at) {
-      const model::Interval part{std::max(at->begin, step.when.begin), std::min(at->end, step.when.end)};
-      s.backward_allocations += timeline.allocated(part).allocations;
-    }
-    out.push_back(s);
   }
   return out;
 }

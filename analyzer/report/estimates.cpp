@@ -4,9 +4,14 @@
 #include <charconv>
 #include <functional>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::count_text;
+using text::plural;
+
 namespace {
 
 // Measured contexts without a loaded kernel: 107 MiB on a GPU with 34 multiprocessors, 426 MiB with 142, 555 MiB with
@@ -50,9 +55,7 @@ std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis) 
   OutsideEstimate out;
   out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
   out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
-  const auto uses_one = [&](const peak::DevicePeak& device) {
-    return analysis.text().string(analysis.text().device_name[device.device]).starts_with("cuda:");
-  };
+  const auto uses_one = [&](const peak::DevicePeak& device) { return analysis.traits(device.device).type->is_cuda; };
   if (out.context.value == 0 || std::ranges::none_of(analysis.devices(), uses_one)) return std::nullopt;
   for (const std::string_view made : analysis.all_information("nccl_communicator")) {  // "cuda:0 8"
     out.communicators.push_back(static_cast<uint64_t>(number_of(made.substr(made.find(' ') + 1))));

@@ -10,10 +10,6 @@
 
 namespace tapelens::report {
 
-// The usual maximum of CUDA's context, cuBLAS and NCCL together in a program on one GPU. A smaller headroom may be too
-// small.
-inline constexpr Bytes kMostlyOutside{int64_t{1} << 30};
-
 // None: the GPU is real, or the process used none.
 std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis);
 

@@ -1,10 +1,16 @@
 // Findings as JSON: docs/report.schema.json describes it, docs/advise.md explains it.
-#include "analyzer/report/findings.h"
+#include "analyzer/report/findings_json.h"
+
 #include "analyzer/report/fitting.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/next_commands.h"
+#include "analyzer/report/remedies.h"
 
 namespace tapelens::report {
+
+using text::dumped;
+using text::Json;
+using text::kSchemaVersion;
 
 namespace {
 
@@ -85,7 +91,7 @@ Json entry_json(const advise::Entry& entry, const Report& r) {
           {"command", is_automatic ? Json(run_command(r, entry)) : Json(nullptr)}};
 }
 
-Json remaining_json(const advise::Remaining& left) {
+Json remaining_json(const advise::Remaining& left, const peak::InUse& in_use) {
   return {{"name", category_name(left.kind)},
           {"bytes", left.bytes.value},
           {"allocations", left.allocations},
@@ -93,7 +99,7 @@ Json remaining_json(const advise::Remaining& left) {
           {"largest_bytes", left.largest_bytes.value},
           {"module", left.module},
           {"source", left.source.file.empty() ? Json(nullptr) : frame_json(left.source)},
-          {"remedy", remedy_text(left)}};
+          {"remedy", remedy_text(left, in_use)}};
 }
 
 Json way_json(const advise::Way& way, const Report& r) {
@@ -148,7 +154,7 @@ void add_advice(Json& object, const Report& r) {
   for (const advise::Finding& finding : advice.findings) findings.push_back(finding_json(finding));
   Json entries = Json::array(), left = Json::array(), next = Json::array();
   for (const advise::Entry& entry : advice.entries) entries.push_back(entry_json(entry, r));
-  for (const advise::Remaining& one : advice.left) left.push_back(remaining_json(one));
+  for (const advise::Remaining& one : advice.left) left.push_back(remaining_json(one, advice.in_use));
   for (const NextCommand& one : next_commands(r)) next.push_back(one.command);
   object["advice"] = {{"peak_before_bytes", advice.peak_before.value},
                       {"peak_after_all_bytes", advice.peak_after_all.value},

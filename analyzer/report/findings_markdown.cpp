@@ -1,16 +1,28 @@
 // Findings as GitHub Markdown, for a comment that CI makes on a pull request.
+#include "analyzer/report/findings_markdown.h"
+
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/findings.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/fitting.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/report/remedies.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bounds_text;
+using text::bytes_text;
+using text::cell;
+using text::code;
+using text::code_block;
+using text::html;
+using text::plural;
+using text::time_text;
 
 namespace {
 
@@ -73,14 +85,14 @@ std::string findings_table(const Report& r) {
 
 namespace {
 
-// What makes it fit, each way with its commands.
+// The ways to make the recording fit, each with its commands.
 std::string fits_markdown(const Report& r, const advise::Fits& fits) {
   std::string out = "\n**To fit into " + bytes_text(fits.card) + "**: ";
   if (!fits.failed) {
     out += "it fits as it is.\n";
   } else {
-    out += "there is no memory for a block of " + bytes_text(fits.failed->bytes) + " " + time_text(fits.failed->time) +
-           " after the start. ";
+    out += "the allocator has no memory for a block of " + bytes_text(fits.failed->bytes) + " " +
+           time_text(fits.failed->time) + " after the start. ";
     if (fits.ways.empty()) {
       out += "No set of findings, no rewrite and no setting that was tried is enough.\n";
     } else {
@@ -96,13 +108,14 @@ std::string fits_markdown(const Report& r, const advise::Fits& fits) {
   }
   if (const std::string unknown = unknown_rest_text(fits); !unknown.empty()) out += "\n" + unknown + "\n";
   if (const auto commands = whole_run_commands(r, fits); !commands.empty()) {
-    out += "\nWhat makes the whole run fit is said of a recording of it on a simulated GPU with more memory:\n\n";
+    out += "\nTo find changes that make the whole run fit, record it on a simulated GPU with more memory:\n\n";
     for (const std::string& command : commands) out += "- " + code(command) + "\n";
   }
   return out;
 }
 
-// What a setting of the allocator is worth, where it is worth something, and what makes it fit, where that was asked.
+// The reserved bytes with a better setting of the allocator, if one exists, and the ways to fit, if the user chose a
+// card.
 std::string allocator_markdown(const Report& r) {
   const auto& allocator = r.advice->allocator;
   if (!allocator || !allocator->is_known()) return "";
@@ -119,7 +132,7 @@ std::string remaining_markdown(const Advice& advice) {
   if (advice.predicted || advice.left.empty()) return "";
   std::string out = "\n**Not covered by any check, alive at the peak then:**\n\n";
   for (const advise::Remaining& left : advice.left) {
-    const std::string remedy = remedy_text(left);
+    const std::string remedy = remedy_text(left, advice.in_use);
     out +=
         "- " + bytes_text(left.bytes) + " " + cell(remaining_text(left)) + (remedy.empty() ? "" : "; " + remedy) + "\n";
   }

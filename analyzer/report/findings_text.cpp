@@ -1,10 +1,20 @@
-// What is said of one finding, in words and as a block of a terminal's page.
+// The texts of one finding, alone and as a block of a page for a terminal.
+#include "analyzer/report/findings_text.h"
+
 #include <algorithm>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::columns;
+using text::count_text;
+using text::pad_left;
+using text::Page;
+using text::Paint;
+using text::percent_text;
+using text::plural;
 
 namespace {
 
@@ -19,7 +29,7 @@ std::string source_line(const Finding& f) {
   return source + (source.empty() || place.empty() ? "" : ", ") + place;
 }
 
-// Line by line, as it is: it is to be read, and copied.
+// Adds the lines of the patch without wrapping, so that the user can copy them.
 void add_patch(Page& page, std::string_view patch) {
   while (!patch.empty()) {
     const size_t end = std::min(patch.find('\n'), patch.size());

@@ -1,14 +1,19 @@
 #include "analyzer/report/fitting.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/model/device_traits.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/report/next_commands.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::plural;
+using text::shell_quote;
+
 namespace {
 
 bool are_patches(const Report& r, const advise::Way& way) {
@@ -20,14 +25,11 @@ bool are_patches(const Report& r, const advise::Way& way) {
 
 // The number of GPUs up to the highest index that a process of the recording used.
 unsigned gpus(const Report& r) {
-  constexpr std::string_view kCuda = "cuda:";
   unsigned most = 1;
   for (const ProcessFacts& process : r.processes) {
     for (const Device& device : process.devices) {
-      if (!device.device.starts_with(kCuda)) continue;
-      unsigned number = 0;
-      std::from_chars(device.device.data() + kCuda.size(), device.device.data() + device.device.size(), number);
-      most = std::max(most, number + 1);
+      if (!model::device_type(device.device).is_cuda) continue;
+      most = std::max(most, model::device_number(device.device).value_or(0) + 1);
     }
   }
   return most;
@@ -87,7 +89,7 @@ std::vector<std::string> whole_run_commands(const Report& r, const advise::Fits&
   if (!fits.ends_out_of_memory || !fits.failed || r.recording.command.empty()) return {};
   const unsigned count = gpus(r);
   const std::string gpu = "H100:1TiB" + (count > 1 ? "x" + std::to_string(count) : std::string());
-  return {"tapelens record --simulate-gpu " + gpu + " -o whole.tapelens -- " + r.recording.command,
+  return {"tapelens record --gpu " + gpu + " -o whole.tapelens -- " + r.recording.command,
           "tapelens advise whole.tapelens" + (r.options.device ? " --device " + shell_quote(*r.options.device) : "") +
               " --fits " + std::to_string(fits.card.value >> 20) + "MiB"};
 }
@@ -95,10 +97,10 @@ std::vector<std::string> whole_run_commands(const Report& r, const advise::Fits&
 std::string unknown_rest_text(const advise::Fits& fits) {
   if (!fits.ends_out_of_memory) return "";
   const std::string before = fits.steps_before == 0
-                                 ? "no step was whole before it, so it may ask for much more"
-                                 : plural(fits.steps_before, "step was", "steps were") + " whole before it";
-  return "The recorded run itself was out of memory: all of this holds up to that request. What the program asks for"
-         " after it is not known (" +
+                                 ? "no step was complete before it, so the program may request much more"
+                                 : plural(fits.steps_before, "step was", "steps were") + " complete before it";
+  return "The recorded run itself ran out of memory: all of this holds up to that request. Later requests of the "
+         "program are not known (" +
          before + ").";
 }
 

@@ -4,7 +4,7 @@
 
 namespace tapelens::report {
 
-// Each in the file that renders it.
+// The file that renders a format defines it.
 extern const Format kText, kJson, kMarkdown, kHtml, kSarif;
 
 namespace {

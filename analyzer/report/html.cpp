@@ -6,11 +6,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analyzer/report/escape.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/html/parts.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::report {
+
+using text::Json;
+using text::script_json;
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/report/json.h"
 #include "analyzer/report/report.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::report {
 
@@ -24,7 +24,7 @@ struct PageLimits {
 };
 
 // Requires Report::overview.
-Json page_data(const Report& report, const PageLimits& limits, std::string_view version);
+text::Json page_data(const Report& report, const PageLimits& limits, std::string_view version);
 // Has at most kMostPageBytes for any recording.
 std::string html_page(const Report& report, std::string_view version);
 

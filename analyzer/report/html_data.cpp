@@ -1,4 +1,4 @@
-// What a page shows, as JSON: html/page.js reads it, nobody else does. All that is text is ready to be read.
+// The data of the HTML page as JSON, only for html/page.js. All texts are final: the page shows them unchanged.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -6,19 +6,27 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyzer/report/colors.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/report/host_memory.h"
 #include "analyzer/report/html.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/report/outside_text.h"
 #include "analyzer/report/peak_text.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/report/remedies.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::fit;
+using text::Json;
+using text::plural;
+using text::printable;
 
 namespace {
 
@@ -26,14 +34,14 @@ using advise::Advice;
 using advise::Entry;
 using advise::Finding;
 
-constexpr size_t kMostRows = 200;       // of a table
+constexpr size_t kMostRows = 200;       // rows of a table
 constexpr size_t kMostRemarks = 40;     // losses, notes, failed checks
-constexpr unsigned kSentence = 1000;    // columns of a sentence, of a command
-constexpr size_t kMostPatchLines = 80;  // of a finding
+constexpr unsigned kSentence = 1000;    // columns of a sentence or a command
+constexpr size_t kMostPatchLines = 80;  // lines of a patch
 
 std::string shown(std::string_view text, unsigned columns = kSentence) { return fit(printable(text), columns); }
 
-// Names, each once.
+// A table of names without duplicates.
 class Strings {
  public:
   explicit Strings(unsigned columns) : columns_(columns) { of(""); }
@@ -51,7 +59,7 @@ class Strings {
   Json texts_ = Json::array();
 };
 
-// The first `most` of a list; how many more there are is told beside it.
+// The first `most` elements of a list. A separate key has the number of the others.
 template <class Of, class Make>
 Json first_of(const Of& all, size_t most, Make make) {
   Json out = Json::array();
@@ -97,7 +105,7 @@ Json curve_json(const Overview& overview) {
           {"is_every_event", overview.points.size() == overview.events}};
 }
 
-// What was alive, block by block, and the rest of each role.
+// The allocations alive at the moment, block by block, and the rest of each role.
 class Blocks {
  public:
   Blocks(const Report& r, size_t most, Strings& strings) {
@@ -119,7 +127,7 @@ class Blocks {
     }
   }
 
-  // The places of blocks, each as the distance to the one before it.
+  // The indices of blocks, each as the distance to the index before.
   Json places(const std::vector<uint32_t>& ids) const {
     std::set<size_t> sorted;
     for (const uint32_t id : ids) {
@@ -139,7 +147,7 @@ class Blocks {
 };
 
 Json what_if_json(const WhatIf& what_if, const Blocks& blocks) {
-  // [how many points on, lower by so much from there on, ...]
+  // [number of points to skip, bytes by which the curve is lower from there on, ...]
   Json lower = Json::array();
   int64_t now = 0;
   size_t at = 0;
@@ -156,7 +164,7 @@ Json what_if_json(const WhatIf& what_if, const Blocks& blocks) {
           {"lower", std::move(lower)}};
 }
 
-// Line by line; the last one says how many there are more.
+// One string for each line. The last string has the number of omitted lines, if any.
 Json patch_json(const std::string& patch) {
   Json lines = Json::array();
   size_t more = 0;
@@ -196,7 +204,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
   const Advice& advice = *r.advice;
   const Overview& overview = *r.overview;
   Json what_ifs = Json::array(), entries = Json::array(), findings = Json::array();
-  // Null: it is not in the page.
+  // Null: the page does not contain it.
   const auto what_if = [&](const std::vector<WhatIf>& all, size_t at) -> Json {
     if (at >= all.size() || what_ifs.size() >= limits.what_ifs) return nullptr;
     what_ifs.push_back(what_if_json(all[at], blocks));
@@ -207,7 +215,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
     what_ifs.push_back(what_if_json(*overview.all, blocks));
     all = 0;
   }
-  // Those of entries first: the order in which they are read.
+  // Entries come first, because the user reads them first and the page has a limit.
   const size_t shown_entries = std::min(advice.entries.size(), limits.findings);
   std::vector<Json> of_finding(advice.findings.size());
   for (size_t i = 0; i < shown_entries; ++i) {
@@ -237,9 +245,10 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
     one["what_if"] = of_finding[i].is_null() ? what_if(overview.findings, i) : std::move(of_finding[i]);
     findings.push_back(std::move(one));
   }
-  const auto remaining = [](const advise::Remaining& left) {
-    return Json{
-        {"bytes", left.bytes.value}, {"text", shown(remaining_text(left))}, {"remedy", shown(remedy_text(left))}};
+  const auto remaining = [&](const advise::Remaining& left) {
+    return Json{{"bytes", left.bytes.value},
+                {"text", shown(remaining_text(left))},
+                {"remedy", shown(remedy_text(left, advice.in_use))}};
   };
   return {{"checks", advice.checks.size()},
           {"outlook", outlook_text(advice)},
@@ -257,7 +266,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
           {"refused_left_out", more_than(advice.refused.size(), kMostRemarks)}};
 }
 
-// All of them, or the first and the last.
+// All steps, or the first and the last of them.
 Json steps_json(const std::vector<Step>& steps) {
   Json rows = Json::array();
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -303,6 +312,8 @@ Json remarks_json(const Report& r) {
   add(value_reads_text(r), true);
   add(hidden_text(r.processes), true);
   add(growth_text(r), true);
+  add(host_memory_text(r), true);
+  add(variables_text(r), false);
   for (const std::string& sentence : outside_sentences(r)) add(sentence, false);
   for (size_t i = 0; i < std::min(r.recording.lost.size(), kMostRemarks); ++i) {
     const Lost& lost = r.recording.lost[i];
@@ -327,7 +338,7 @@ Json commands_json(const Report& r) {
   return rows;
 }
 
-// Columns are those that any of the tables has.
+// The columns cover the kinds of all tables.
 Json modules_data(const Report& r) {
   const std::vector<peak::HolderKind> kinds = columns_of(r.modules);
   Json columns = Json::array(), tables = Json::array();

@@ -1,13 +1,18 @@
 // The report as JSON: docs/report.schema.json describes it, docs/report.md explains it.
 #include "analyzer/report/json.h"
 
-#include "analyzer/report/escape.h"
+#include "analyzer/report/findings_json.h"
 #include "analyzer/report/formats.h"
+#include "analyzer/report/host_memory.h"
 #include "analyzer/report/modules_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
 
 namespace tapelens::report {
+
+using text::dumped;
+using text::Json;
+using text::kSchemaVersion;
 
 namespace {
 
@@ -65,11 +70,6 @@ Json frame_json(const Frame& frame) {
   return {{"file", frame.file}, {"line", frame.line}, {"function", frame.function}};
 }
 
-// Names come from the program and need not be UTF-8.
-std::string dumped(const Json& value) {
-  return printable_json(value.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
-}
-
 namespace {
 
 Json out_of_memory_json(const std::vector<OutOfMemory>& all) {
@@ -121,6 +121,14 @@ Json reserved_json(const std::optional<Reserved>& reserved) {
           {"unusable_bytes", reserved->unusable.value},
           {"pinned_by", std::move(pins)},
           {"segments", std::move(segments)}};
+}
+
+Json host_memory_json(const std::optional<HostMemory>& host) {
+  if (!host) return nullptr;
+  const std::string text = host_memory_text(*host);
+  return {{"resident_before_bytes", host->before.value}, {"resident_peak_before_bytes", host->before_peak.value},
+          {"resident_peak_bytes", host->peak.value},     {"resident_peak_is_final", host->is_final},
+          {"recorded_peak_bytes", host->recorded.value}, {"difference", text.empty() ? Json(nullptr) : Json(text)}};
 }
 
 Json outside_json(const std::optional<Outside>& outside) {
@@ -215,6 +223,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"saves", saves_json(process.saves)},
                    {"shardings", std::move(shardings)},
                    {"value_reads", std::move(value_reads)},
+                   {"host_memory", host_memory_json(process.host)},
                    {"outside_estimate", std::move(outside)}});
   }
   return out;

@@ -1,21 +1,15 @@
 // Common functions of the JSON renderings.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string>
+#include <vector>
 
 #include "analyzer/report/report.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::report {
 
-using Json = nlohmann::ordered_json;
-inline constexpr int kSchemaVersion = 1;
-
-Json recording_json(const RecordingFacts& facts);
-Json frame_json(const Frame& frame);
-Json stack_json(const std::vector<Frame>& frames);
-// The keys `advice` and `findings`.
-void add_advice(Json& object, const Report& r);
-std::string dumped(const Json& value);
+text::Json recording_json(const RecordingFacts& facts);
+text::Json frame_json(const Frame& frame);
+text::Json stack_json(const std::vector<Frame>& frames);
 
 }  // namespace tapelens::report

@@ -2,136 +2,11 @@
 
 #include <algorithm>
 
-#include "analyzer/peak/timeline.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
 
-namespace {
-
-struct Words {
-  const char* kind;
-  const char* one;
-  const char* many;
-  const char* consequence;
-};
-
-Words words(model::Loss kind) {
-  using enum model::Loss;
-  switch (kind) {
-    case disk_full:
-      return {"disk_full", "event", "events",
-              "found no room on the disk: free some, or record fewer steps (tapelens record --steps A:B)"};
-    case size_limit:
-      return {"size_limit", "event", "events",
-              "came after the size limit was reached: raise it (tapelens record --max-size) or record fewer steps"};
-    case forked_child:
-      return {"forked_child", "forked child", "forked children",
-              "ran unrecorded (DataLoader workers are forks; nothing to do unless they train)"};
-    case torn_block:
-      return {"torn_block", "block", "blocks", "of the spool cannot be read: the disk or the machine failed"};
-    case unattributed_save:
-      return {"unattributed_save", "saved tensor", "saved tensors",
-              "could not be given to a node and a field: please report the operator"};
-    case truncated_text:
-      return {"truncated_text", "text", "texts", "too long to keep whole: names or stacks are cut"};
-    case unmatched_event:
-      return {"unmatched_event", "event", "events",
-              "belong to something that began before the recording, or to memory that was never seen"};
-    case unwritable:
-      return {"unwritable", "process", "processes", "could not write a spool: check the folder that is recorded into"};
-    case truncated_spool:
-      return {"truncated_spool", "process", "processes",
-              "killed, crashed or still running when this file was made: the last events may be missing"};
-    case no_memory:
-      return {"no_memory", "event", "events",
-              "found no address space to be written in: raise the limit on virtual memory (ulimit -v)"};
-    case unreachable:
-      return {"unreachable", "event", "events",
-              "came when the program could not reach its spool any more (chroot, a spool that was moved or removed, "
-              "another user): put the spools where it can (tapelens record --spool DIR)"};
-    case no_descriptor:
-      return {"no_descriptor", "event", "events",
-              "came when every file descriptor was in use: raise the limit of open files (ulimit -n)"};
-    case disk_reserve:
-      return {"disk_reserve", "event", "events",
-              "would have taken the last 5 % of the disk (or GiB), which is left to the program: free some, put the "
-              "spools on another disk (tapelens record --spool DIR) or record fewer steps (--steps A:B)"};
-    case file_size_limit:
-      return {"file_size_limit", "event", "events",
-              "came after the spool had reached the program's limit of file sizes: raise it (ulimit -f)"};
-    case dropped_activity:
-      return {"dropped_activity", "allocation or free", "allocations and frees",
-              "outside of PyTorch's allocator were dropped by CUPTI: the totals of that memory are incomplete"};
-    case dropped_history:
-      return {"dropped_history", "allocation", "allocations",
-              "dropped from the snapshot's full history, together with earlier frees: the peak may have been "
-              "earlier, and higher; keep more (torch.cuda.memory._record_memory_history(max_entries=...))"};
-    case unknown_action:
-      return {"unknown_action", "entry", "entries",
-              "in the snapshot's history have an action that this version does not know: use a newer tapelens"};
-    case unknown_record:
-      return {"unknown_record", "record", "records",
-              "in the spool had a kind that the tapelens that sealed it did not know: the spool is damaged"};
-  }
-  return {"unknown", "loss", "losses", "with a kind that this version does not know: use a newer tapelens"};
-}
-
-Lost describe(const model::Lost& lost, uint32_t pid) {
-  const Words w = words(lost.kind);
-  return {w.kind,     plural(lost.count, w.one, w.many) + " " + w.consequence,
-          lost.count, lost.since,
-          pid,        lost.kind != model::Loss::forked_child};
-}
-
-void add(const std::vector<model::LeftOut>& left_out, uint32_t pid, std::vector<Lost>& lost) {
-  for (const model::LeftOut& table : left_out) {
-    const std::string what = "the table " + table.name + " of the file cannot be used and is left out (" + table.why +
-                             "): its rows are missing in this report; record again";
-    lost.push_back({"table_left_out", what, 1, Time{0}, pid, true});
-  }
-}
-
-// The user chose this loss (--last). The sentence names an earlier peak if it is higher.
-Lost steps_left_out(const model::Process& process) {
-  const model::OlderSteps& older = process.older;
-  const uint64_t last = older.count - 1;
-  std::string what = (last == 0 ? "step 0 was" : "steps 0 to " + count_text(last) + " were") +
-                     " left out (tapelens record --last); what was alive after " + (last == 0 ? "it" : "them") +
-                     " is named";
-  const std::vector<peak::DevicePeak> kept = peak::device_peaks(process);
-  for (const model::OlderSteps::Peak& peak : older.peaks) {
-    const auto later = std::ranges::find(kept, peak.device, &peak::DevicePeak::device);
-    if (later != kept.end() && later->peak >= peak.bytes) continue;
-    what += "; " + peak.name + " had more in what was left out than since: " + bytes_text(peak.bytes) + ", in step " +
-            count_text(peak.step);
-  }
-  return {"steps_left_out", what, older.count, Time{0}, process.summary.pid, false};
-}
-
-}  // namespace
-
-std::vector<Lost> losses_of(const model::Process& process) {
-  std::vector<Lost> lost;
-  for (const model::Lost& one : process.lost) {
-    if (one.count > 0) lost.push_back(describe(one, process.summary.pid));
-  }
-  add(process.left_out, process.summary.pid, lost);
-  if (process.older.count > 0) lost.push_back(steps_left_out(process));
-  if (process.is_marked && process.started.ns == 0) {
-    lost.push_back({"never_started",
-                    "the program never called tapelens.start(), which tapelens record --marked waits for: only "
-                    "allocations were recorded",
-                    1, Time{0}, process.summary.pid, true});
-  }
-  return lost;
-}
-
-std::vector<Lost> losses_of(const model::Text& text) {
-  std::vector<Lost> lost;
-  add(text.left_out, 0, lost);
-  return lost;
-}
+using text::plural;
 
 std::string simulated_text(const RecordingFacts& facts) {
   if (facts.simulated_gpu.empty()) return {};
@@ -148,15 +23,22 @@ std::string not_looked_text(const advise::Advice& advice) {
   return text + ". Record the program itself for them: tapelens record -- COMMAND";
 }
 
+std::string value_reads_text(const Report& report) {
+  std::vector<ValueRead> reads;
+  for (const ProcessFacts& process : report.processes) {
+    reads.insert(reads.end(), process.value_reads.begin(), process.value_reads.end());
+  }
+  return peak::value_reads_text(reads);
+}
+
 std::string imported_text(const RecordingFacts& facts) {
   if (facts.imported_from.empty()) return {};
   std::string text =
       "Imported from " + facts.imported_from +
-      ": it has blocks, segments and stacks, and of operators, nodes and phases what the stacks show. Saves, modules "
-      "and "
-      "steps are not in it: what holds memory is not known unless its life and its stacks show it, and checks that "
-      "need more do not look.";
-  if (!facts.imported_history) text += " It has no history: the peak is what was there when it was taken.";
+      ": it has blocks, segments and stacks, and the operators, nodes and phases that the stacks show. It has no "
+      "saves, modules or steps: the holders of memory are known only if its lifetime and stacks show them, and checks "
+      "that need more do not run.";
+  if (!facts.imported_history) text += " It has no history: the peak is the memory at the time of the snapshot.";
   if (facts.imported_older > 0) {
     text += " " + plural(facts.imported_older, "allocation is", "allocations are") + " older than the history: when " +
             (facts.imported_older == 1 ? "it was" : "they were") + " made is not known.";
@@ -170,12 +52,7 @@ std::string imported_text(const RecordingFacts& facts) {
 
 std::string hidden_text(const std::vector<ProcessFacts>& processes) {
   const auto hidden = std::ranges::find_if(processes, [](const ProcessFacts& p) { return !p.cuda_allocator.empty(); });
-  if (hidden == processes.end()) return {};
-  return "CUDA memory is not recorded: the program's CUDA allocator is " + hidden->cuda_allocator +
-         ", which does not report its allocations. Record with PyTorch's own (no backend: in "
-         "PYTORCH_CUDA_ALLOC_CONF, no PYTORCH_NO_CUDA_MEMORY_CACHING, no CUDAPluggableAllocator).";
+  return hidden == processes.end() ? std::string() : run::hidden_text(hidden->cuda_allocator);
 }
-
-bool is_complete(const std::vector<Lost>& lost) { return std::ranges::none_of(lost, &Lost::is_data); }
 
 }  // namespace tapelens::report

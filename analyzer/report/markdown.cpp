@@ -2,19 +2,30 @@
 #include <algorithm>
 
 #include "analyzer/model/compiled.h"
-#include "analyzer/report/escape.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_markdown.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
+#include "analyzer/report/host_memory.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/modules_text.h"
 #include "analyzer/report/outside_text.h"
+#include "analyzer/report/peak_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::cell;
+using text::code;
+using text::count_text;
+using text::percent_text;
+using text::plural;
+using text::time_text;
 
 namespace {
 
@@ -100,6 +111,9 @@ std::string markdown(const Report& r, size_t rows) {
   out += "\n\n| held as | bytes | of the peak |\n|:--|--:|--:|\n";
   for (const peak::Category& c : p.by_category) {
     out += "| " + cell(label(c.kind)) + " | " + bytes_text(c.bytes) + " | " + percent_text(c.bytes, p.bytes) + " |\n";
+  }
+  for (const std::string& remark : {growth_text(r), host_memory_text(r), variables_text(r)}) {
+    if (!remark.empty()) out += "\n" + cell(remark) + "\n";
   }
   add_outside(out, r, rows);
   if (r.modules.empty()) add_groups(out, r, rows);

@@ -6,11 +6,14 @@
 
 #include "analyzer/model/bands.h"
 #include "analyzer/peak/keys.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/detail.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::columns;
 
 namespace {
 
@@ -54,7 +57,7 @@ ModuleTable table_of(const peak::Analysis& analysis, const peak::PeakSet& set, c
   return out;
 }
 
-// The time that the report is about, as far as anything is known of who holds memory.
+// The interval of the report, without omitted older steps, for which the holders of memory are unknown.
 Interval looked_at(const peak::Analysis& analysis, const At& at) {
   const Interval whole{analysis.since(), model::kNever};
   if (at.kind != At::Kind::step) return whole;

@@ -3,11 +3,22 @@
 
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/json.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::cell;
+using text::code;
+using text::count_text;
+using text::fit;
+using text::Json;
+using text::pad_left;
+using text::pad_right;
+using text::Page;
+using text::Paint;
 
 namespace {
 
@@ -43,7 +54,7 @@ Shown shown(const ModuleTable& table, size_t rows) {
   return out;
 }
 
-// Those that there is room for: the ones that hold most, in their order.
+// The columns with the most bytes, as many as fit, in their order.
 Kinds fitting(const std::vector<ModuleTable>& tables, const Kinds& kinds, size_t most) {
   if (kinds.size() <= most) return kinds;
   std::vector<std::pair<int64_t, peak::HolderKind>> by_bytes;
@@ -84,7 +95,7 @@ void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
   const bool has_rest = kinds.size() < all.size();
   unsigned width = kLeastName;
   for (const ModuleTable& table : tables) {
-    for (const ModuleRow& row : table.rows) width = std::max(width, report::columns(row.module));
+    for (const ModuleRow& row : table.rows) width = std::max(width, text::columns(row.module));
   }
   unsigned taken = 2 + figure + (has_rest ? figure : 0);
   for (const peak::HolderKind kind : kinds) taken += width_of(kind);

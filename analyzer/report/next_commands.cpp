@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "rewrites/catalog.h"
 
 namespace tapelens::report {
+
+using text::columns;
+using text::pad_right;
+using text::Page;
+using text::Paint;
+using text::plural;
 
 namespace {
 
@@ -23,7 +28,7 @@ std::string advise_command(const Report& r) { return "tapelens advise " + r.reco
 
 std::string applying_text(const advise::Advice& advice, const Entry& entry) {
   int highest = rewrites::kNone;
-  std::set<std::string> others;  // that no group of levels has
+  std::set<std::string> others;  // rewrites outside every level
   for (const uint32_t place : entry.findings) {
     const std::string& id = advice.findings[place].fix.rewrite;
     if (id.empty()) continue;
@@ -37,6 +42,11 @@ std::string applying_text(const advise::Advice& advice, const Entry& entry) {
   }
   std::string text;
   for (const rewrites::Group& group : rewrites::kGroups) {
+    // The level of the user's `--apply`.
+    if (advice.predicted && group.name == advice.predicted->name) text = "--apply " + std::string(group.name);
+  }
+  for (const rewrites::Group& group : rewrites::kGroups) {
+    if (!text.empty()) break;
     if (highest == rewrites::kNone || static_cast<int>(group.highest) < highest) continue;
     text = "--apply " + std::string(group.name);
     break;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::report {
 
@@ -14,7 +14,10 @@ struct NextCommand {
 };
 // Commands from the advice: verify and run the automatic rewrites, apply the patch, show more findings.
 std::vector<NextCommand> next_commands(const Report& report);
-void add_next_commands(Page& page, const Report& report);
+void add_next_commands(text::Page& page, const Report& report);
+
+// The options of `tapelens advise` that select the same process and device: " --device cuda:1"
+std::string same_memory(const Report& report);
 
 // Options that apply the rewrites of an automatic entry: "--apply bitwise"; "--allow NAME" for rewrites outside every
 // level.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::time_text;
 
 std::string library_name(const std::string& path) {
   return path.empty() ? "a library that is not known" : path.substr(path.rfind('/') + 1);
@@ -39,7 +42,7 @@ std::vector<std::string> outside_sentences(const Report& report) {
                        (use->unused.value > 0 ? ", " + bytes_text(use->unused) + " unused in the driver's pools" : "");
     if (rest >= 0) {
       text += ", and " + bytes_text(Bytes{rest}) + " not accounted for" +
-              (rest > 0 ? ": CUDA's context, the driver, other processes, and what was there before" : "");
+              (rest > 0 ? ": CUDA's context, the driver, other processes, and earlier allocations" : "");
     } else {
       text += ", which is " + bytes_text(Bytes{-rest}) + " more than the driver counted at that moment";
     }

@@ -14,10 +14,10 @@
 
 namespace tapelens::report {
 
-// Without something that was found.
+// The timeline with one finding, entry, or the whole advice fixed.
 struct WhatIf {
-  peak::Bytes peak;  // that is left
-  peak::Time when;   // of it
+  peak::Bytes peak;  // after the fix
+  peak::Time when;   // of that peak
   // Allocations alive at the report's moment that would be gone. Ids, in ascending order.
   std::vector<uint32_t> freed;
   peak::Bytes freed_bytes;
@@ -31,16 +31,16 @@ struct Overview {
     std::array<int64_t, peak::kHolderKinds> bytes{};  // by role, which is of an allocation's whole life
   };
   std::vector<Point> points;
-  uint64_t events = 0;             // that the curve is made of
-  std::vector<uint8_t> stacked;    // the roles of which there is anything, from the bottom of the stack up
+  uint64_t events = 0;             // events that the curve summarizes
+  std::vector<uint8_t> stacked;    // roles with any bytes, from the bottom of the stack up
   std::vector<peak::Group> lines;  // the program's lines by the bytes alive that they made, the most first
   // Each of the first findings and entries of the advice alone. `all`: the whole advice together.
   std::vector<WhatIf> findings, entries;
   std::optional<WhatIf> all;
 };
 
-inline constexpr uint32_t kMostPoints = 3000;  // with some more of borders
-inline constexpr size_t kMostWhatIfs = 40;     // of findings, and of entries
+inline constexpr uint32_t kMostPoints = 3000;  // plus a few points at borders
+inline constexpr size_t kMostWhatIfs = 40;     // for findings, and again for entries
 
 // `set`: the allocations alive at the report's moment. `changes`: from advise().
 Overview describe_overview(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const advise::Advice* advice,

@@ -4,9 +4,15 @@
 #include <algorithm>
 #include <span>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::count_text;
+using text::fit;
+using text::plural;
+using text::time_text;
 
 namespace {
 
@@ -72,7 +78,7 @@ std::string when_text(const Report& r) {
 }
 
 std::string run_text(const Report& r) {
-  constexpr unsigned kMostCommand = 200;  // a script may be in it
+  constexpr unsigned kMostCommand = 200;  // the command may contain a whole script
   std::string facts =
       r.recording.imported_from.empty() ? fit(r.recording.command, kMostCommand) : r.recording.imported_from;
   if (!r.recording.torch_version.empty())
@@ -99,7 +105,7 @@ std::string reserved_text(const Reserved& reserved) {
 // and optimizer state do not exist then.
 std::string growth_text(const Report& r) {
   constexpr size_t kLeast = 3, kShown = 4;  // begins
-  constexpr int64_t kWorth = 200;           // one of so many bytes of the peak, from each begin to the next
+  constexpr int64_t kWorth = 200;           // divisor of the peak: the least growth from each begin to the next
   if (r.steps.size() < kLeast + 1) return "";
   const std::span<const Step> steps = std::span(r.steps).subspan(1);
   for (size_t i = 1; i < steps.size(); ++i) {
@@ -110,7 +116,18 @@ std::string growth_text(const Report& r) {
     text += (text.empty() ? "" : " -> ") + bytes_text(steps[i].begin_live);
   }
   const Bytes each{(steps.back().begin_live - steps.front().begin_live).value / static_cast<int64_t>(steps.size() - 1)};
-  return "Memory at the begin of steps grows: " + text + ", +" + bytes_text(each) + " a step. This looks like a leak.";
+  return "Memory at the begin of steps grows: " + text + ", +" + bytes_text(each) + " a step. This looks like a leak" +
+         (r.peak.lacks_variables ? ": tapelens record --referrers names the variables that hold tensors." : ".");
+}
+
+std::string variables_text(const Report& r) {
+  constexpr int64_t kWorth = 20;  // divisor of the peak
+  const auto held = std::ranges::find(r.peak.by_category, peak::HolderKind::program, &peak::Category::kind);
+  if (!r.peak.lacks_variables || held == r.peak.by_category.end() || held->bytes.value * kWorth < r.peak.bytes.value) {
+    return "";
+  }
+  return "The program still refers to " + bytes_text(held->bytes) +
+         " of other live tensors: tapelens record --referrers names the variables.";
 }
 
 std::string holders_text(const Allocation& a) {

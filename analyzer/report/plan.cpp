@@ -1,10 +1,14 @@
-// The plan: which findings a rewrite is to fix. docs/advise.md explains it.
+// The plan lists the findings that rewrites fix. docs/advise.md explains the file.
+#include "analyzer/report/plan.h"
+
+#include "analyzer/report/findings_text.h"
+#include "analyzer/report/json.h"
 #include "rewrites/plan.h"
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/json.h"
-
 namespace tapelens::report {
+
+using text::dumped;
+using text::Json;
 
 std::string plan(const Report& report) {
   Json sites = Json::array();

@@ -11,20 +11,32 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/out_of_memory.h"
 #include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
 #include "analyzer/peak/sharding.h"
+#include "analyzer/peak/step_memory.h"
+#include "analyzer/peak/value_reads.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/report/overview.h"
-#include "trace/recording.h"
+#include "analyzer/run/losses.h"
+#include "analyzer/run/peak_device.h"
+#include "analyzer/run/run.h"
+#include "analyzer/text/layout.h"
 #include "trace/result.h"
 
 namespace tapelens::report {
 
 using model::Bytes;
 using model::Time;
+using run::Lost;
+using Frame = peak::Frame;
+using OutOfMemory = peak::OutOfMemory;
+using ValueRead = peak::ValueRead;
+using Step = peak::StepMemory;
 
 // The moment that the report describes.
 struct At {
@@ -42,28 +54,19 @@ struct Options {
   At at;
   peak::By by = peak::By::field;
   std::optional<size_t> top;          // groups and allocations to keep; empty: all
-  std::optional<uint32_t> process;    // pid; empty: the process with the largest peak
-  std::optional<std::string> device;  // "cpu"; empty: the device with the largest peak
+  std::optional<uint32_t> process;    // pid; empty: that of run::PeakDevice
+  std::optional<std::string> device;  // "cpu"; empty: likewise
   bool is_pictured = false;           // build() also makes Report::overview
   // For By::module: levels of modules below the outermost ones. Deeper modules are added to their parent. Empty: no
   // limit.
   std::optional<unsigned> depth;
 };
 
-struct Lost {
-  std::string kind;  // "disk_full"
-  std::string what;  // one sentence for the user
-  uint64_t count = 0;
-  Time since;
-  uint32_t pid = 0;
-  bool is_data = true;  // false for forked children: they are counted, but recording leaves them out
-};
-
 struct RecordingFacts {
   std::string file;  // as given on the command line; not in JSON
   std::string command, torch_version;
   std::string steps;  // `tapelens record --steps`: "2:4"; with --last "39997:"; empty: all
-  // `tapelens record --simulate-gpu`: "8 x NVIDIA H100 80GB HBM3"; empty: a run on the real devices.
+  // `tapelens record --gpu`: "8 x NVIDIA H100 80GB HBM3"; empty: a run on the real devices.
   std::string simulated_gpu;
   // `tapelens import`: "a memory snapshot of PyTorch"; empty: a recording of Tapelens.
   std::string imported_from;
@@ -94,29 +97,6 @@ struct Device {
   std::optional<Blocks> blocks;
 };
 
-// A request that failed because the device had no memory left.
-struct OutOfMemory {
-  std::string device;
-  Time time;
-  Bytes bytes;                // size of the block
-  Bytes allocated, reserved;  // totals of the allocator
-  std::optional<Bytes> free;  // free bytes of the device, from its driver
-  Bytes largest_hole;         // largest free block in the segments
-  std::string op, module, source;
-  std::vector<advise::Frame> stack;
-};
-
-using Frame = advise::Frame;
-
-// A place at which the program read values that its simulated GPU did not compute.
-struct ValueRead {
-  std::string op;      // the operator that the program called: "aten::item"
-  std::string source;  // "train.py:42 forward"; empty, and no frame, if it has no stack
-  Frame frame;
-  Time first;
-  uint64_t count = 0;
-};
-
 // The estimated memory of a process outside PyTorch's allocator, if the simulated GPU were a real one: estimates.h.
 struct OutsideEstimate {
   Bytes context;                        // CUDA context, on each GPU that the process uses
@@ -126,6 +106,15 @@ struct OutsideEstimate {
 };
 // Memory of a device that PyTorch's allocator does not manage: peak/outside.h.
 using Outside = peak::Outside;
+
+// Resident memory of a process (RSS), beside its recorded CPU memory: host_memory.h.
+struct HostMemory {
+  Bytes before;           // when the recording began
+  Bytes before_peak;      // the peak until then
+  Bytes peak;             // the peak of the process, as far as it is known
+  Bytes recorded;         // the peak of the recorded CPU memory
+  bool is_final = false;  // false: the process was killed, and its peak may be greater
+};
 
 struct ProcessFacts {
   uint32_t pid = 0, parent_pid = 0;
@@ -140,6 +129,7 @@ struct ProcessFacts {
   std::vector<peak::Sharding> shardings;  // the most bytes first
   std::vector<ValueRead> value_reads;
   std::optional<OutsideEstimate> outside;  // only on simulated GPUs
+  std::optional<HostMemory> host;          // empty: not recorded
 };
 
 struct Holder {
@@ -176,7 +166,7 @@ struct Allocation {
   std::optional<Imported> imported;
 };
 
-// The holder that the allocation's category is named after.
+// The holder that gives the allocation its category.
 const Holder& main_holder(const Allocation& allocation);
 // The text of a holder: "ConvolutionBackward0.input x2", "gradient of fc.weight", "the program".
 std::string holder_text(const Holder& holder);
@@ -243,19 +233,9 @@ struct Peak {
   std::vector<Allocation> allocations;             // biggest first
   Left groups_left_out, allocations_left_out;      // left out because of --top
   std::optional<std::vector<Variable>> variables;  // most bytes first; empty: the run did not search for variables
+  bool lacks_variables = false;                    // `record --referrers` would have named them
   std::optional<Reserved> reserved;                // set if the device's allocator reports segments
   std::optional<Outside> outside;                  // set for a recording with --cupti
-};
-
-struct Step {
-  uint32_t index = 0;
-  Time begin, end;
-  Bytes begin_live;  // live bytes at its begin
-  Bytes peak;
-  uint64_t allocations = 0;
-  Bytes allocated;
-  uint64_t backward_allocations = 0;
-  bool complete = true;  // false: the part after the last step, or the whole run if it has no optimizer
 };
 
 // torch.profiler.record_function. Counts are of all threads.
@@ -301,18 +281,11 @@ struct Advising {
 };
 // An error has the kind `usage` if an option names something that the recording does not have. Its sentence does not
 // name the file.
-trace::Result<Report> build(const trace::Recording& recording, const Options& options,
-                            const Advising* advising = nullptr);
+trace::Result<Report> build(const run::Run& run, const Options& options, const Advising* advising = nullptr);
 
 std::string json(const Report& report);
 
-// Properties of the terminal. Plain data, so that tests can use any terminal.
-struct Style {
-  unsigned width = 100;  // at least 60
-  bool color = false;
-  size_t rows = 10;  // rows of groups and of allocations
-};
-std::string text(const Report& report, const Style& style);
+std::string text(const Report& report, const text::Style& style);
 std::string markdown(const Report& report, size_t rows);
 
 }  // namespace tapelens::report

@@ -2,11 +2,23 @@
 
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 #include "rewrites/catalog.h"
 
 namespace tapelens::report {
+
+using text::bytes_text;
+using text::cell;
+using text::code;
+using text::columns;
+using text::count_text;
+using text::Json;
+using text::pad_left;
+using text::pad_right;
+using text::Page;
+using text::Paint;
+using text::plural;
 
 namespace {
 

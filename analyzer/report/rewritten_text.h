@@ -4,14 +4,14 @@
 #include <string>
 
 #include "analyzer/peak/rewritten.h"
-#include "analyzer/report/json.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/text/json.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::report {
 
-void add_rewritten(Page& page, const peak::Rewritten& rewritten);
+void add_rewritten(text::Page& page, const peak::Rewritten& rewritten);
 std::string rewritten_table(const peak::Rewritten& rewritten);  // Markdown
 // `saved_peak`: Report::saved_peak.
-Json rewritten_json(const peak::Rewritten& rewritten, Bytes saved_peak);
+text::Json rewritten_json(const peak::Rewritten& rewritten, Bytes saved_peak);
 
 }  // namespace tapelens::report

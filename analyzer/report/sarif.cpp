@@ -4,24 +4,38 @@
 
 #include <algorithm>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/losses.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/sarif.h"
 
 namespace tapelens::report {
+
+using check::SourceTree;
+using text::bytes_text;
+using text::Json;
+using text::percent_encoded;
+using text::sarif_document;
+using text::sarif_location;
+using text::sarif_notification;
 
 namespace {
 
 using advise::Finding;
+
+// The repository's name of a file, as a URI; empty if the file is outside the repository.
+std::string uri_of(const std::string& file, const SourceTree& tree) {
+  return percent_encoded(check::in_repository(file, tree));
+}
 
 // The finding's location: the frame that reports show, else the innermost frame in the repository; null if none is.
 Json location_of(const Finding& f, const SourceTree& tree) {
   std::vector<const Frame*> frames{&f.source};
   for (const Frame& frame : f.stack) frames.push_back(&frame);
   for (const Frame* frame : frames) {
-    if (const std::string uri = sarif_uri(frame->file, tree); !uri.empty()) {
+    if (const std::string uri = uri_of(frame->file, tree); !uri.empty()) {
       return sarif_location(uri, frame->line, frame->function);
     }
   }
@@ -33,7 +47,7 @@ Json location_of(const Finding& f, const SourceTree& tree) {
 Json location_of_program(const Report& report, const SourceTree& tree) {
   const auto outermost = [&](const std::vector<Frame>& stack) -> std::string {
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-      if (std::string uri = sarif_uri(frame->file, tree); !uri.empty()) return uri;
+      if (std::string uri = uri_of(frame->file, tree); !uri.empty()) return uri;
     }
     return "";
   };
@@ -118,7 +132,7 @@ std::string sarif(const Report& report, const std::vector<Rule>& rules, const So
     result["level"] = level_of(f.severity);
     result["message"] = {{"text", message_of(f)}};
     result["locations"] = Json::array({where});
-    // The first is the one that GitHub compares; the second says what it is.
+    // GitHub compares the first fingerprint. The second is Tapelens's own id.
     result["partialFingerprints"] = {{"primaryLocationLineHash", f.id + ":1"}, {"tapelensFinding/v1", f.id}};
     result["properties"] = {{"bytes", f.bytes.value},
                             {"peakBeforeBytes", f.peak_before.value},

@@ -3,26 +3,44 @@
 #include <map>
 #include <span>
 
+#include "analyzer/model/device_traits.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/report/host_memory.h"
 #include "analyzer/report/losses.h"
 #include "analyzer/report/modules_text.h"
 #include "analyzer/report/outside_text.h"
 #include "analyzer/report/peak_text.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/rewritten_text.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/layout.h"
 
 namespace tapelens::report {
+
+using text::bar;
+using text::bytes_text;
+using text::columns;
+using text::count_text;
+using text::fit;
+using text::pad_left;
+using text::pad_right;
+using text::Page;
+using text::Paint;
+using text::percent_text;
+using text::plural;
+using text::sparkline;
+using text::Style;
+using text::time_text;
 
 namespace {
 
 // The allocations that keep partly used segments, if those have enough unused memory.
 void add_pins(Page& page, const Reserved& reserved) {
-  constexpr int64_t kWorth = 50;  // one of so many of the reserved bytes
+  constexpr int64_t kWorth = 50;  // divisor of the reserved bytes: the least unused bytes to report
   if (!reserved.reserved || reserved.pins.empty()) return;
   if (reserved.pins.front().unused.value < reserved.reserved->value / kWorth) return;
   page.heading("Holders of unused memory", "the allocator cannot release their segments");
@@ -63,9 +81,9 @@ void add_out_of_memory(Page& page, const Report& r) {
     page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
               " --at oom   what was alive then");
   }
-  if (last->device.starts_with("cuda")) {
+  if (model::device_type(last->device).is_modelled) {
     page.line("  tapelens advise " + r.recording.file + process + " --device " + last->device +
-              "   what would have made room for it");
+              "   changes that make room for it");
   }
 }
 
@@ -162,6 +180,10 @@ void add_groups(Page& page, const Report& r) {
 }
 
 void add_variables(Page& page, const Report& r) {
+  if (const std::string unknown = variables_text(r); !unknown.empty()) {
+    page.line("");
+    page.paragraph("", unknown);
+  }
   if (!r.peak.variables || r.peak.variables->empty()) return;
   const std::vector<Variable>& variables = *r.peak.variables;
   page.heading("Variables that have the other live tensors", plural(variables.size(), "variable", "variables"));
@@ -185,6 +207,10 @@ void add_variables(Page& page, const Report& r) {
 
 void add_growth(Page& page, const Report& r) {
   if (const std::string grows = growth_text(r); !grows.empty()) page.paragraph("", grows, Paint::red);
+}
+
+void add_host_memory(Page& page, const Report& r) {
+  if (const std::string differs = host_memory_text(r); !differs.empty()) page.paragraph("", differs, Paint::yellow);
 }
 
 void add_outside(Page& page, const Report& r) {
@@ -270,7 +296,7 @@ void add_ranges(Page& page, const Report& r) {
   };
   std::map<std::string, Sum> sums;
   for (const Range& range : r.ranges) {
-    if (range.name.starts_with("Optimizer.")) continue;  // PyTorch's own, in every run: steps say the same
+    if (range.name.starts_with("Optimizer.")) continue;  // PyTorch's own ranges; the steps have the same information
     Sum& sum = sums[range.name];
     ++sum.times;
     sum.peak = std::max(sum.peak, range.peak);
@@ -396,6 +422,7 @@ std::string text(const Report& report, const Style& style) {
   Page page(style);
   add_title(page, report);
   add_growth(page, report);
+  add_host_memory(page, report);
   add_out_of_memory(page, report);
   add_categories(page, report);
   if (report.peak.reserved) add_pins(page, *report.peak.reserved);

@@ -10,7 +10,8 @@ namespace {
 constexpr uint64_t kLargestSmall = allocator::kMiB;  // largest request for a block of the small pool
 }
 
-// A free block is split unless what would be left is too little to be of use: then all of it is given out.
+// The allocator splits a free block, except if the remainder would be too small to use. Then the request gets the whole
+// block.
 uint64_t BlockSizes::bytes_of(uint64_t address, uint64_t requested, const Pieces& pieces) const {
   const uint64_t size = allocator::rounded(requested, settings_);
   if (size <= kLargestSmall || settings_.expandable_segments) return size;

@@ -104,7 +104,8 @@ class Follower {
     std::ranges::sort(older, {}, &Held::address);
     std::vector<bool> is_later(older.size());
     if (!ends_with_snapshot()) {
-      // One allocation of the history may overlap many of `older`: count it at the first and behind the last one.
+      // One allocation of the history may overlap many blocks of `older`. Adds 1 at the first of them, and subtracts it
+      // after the last.
       std::vector<int64_t> begins(older.size() + 1);
       const auto index = [&](auto at) { return static_cast<size_t>(at - older.begin()); };
       each_event([&](uint64_t, const Event& event) {

@@ -32,17 +32,17 @@ struct DeviceHistory {
   std::vector<Held> before;          // allocations that are alive when the history begins, by address
   std::vector<Piece> pieces_before;  // memory that the allocator has when the history begins
   std::vector<KnownBlock> known;     // blocks at the end that the history allocated, in its order
-  // The history may end before the snapshot. These are the changes in between, otherwise empty: freed allocations, by
-  // address, and freed memory,
+  // The changes between the end of the history and the snapshot; empty if the history reaches the snapshot. Freed
+  // allocations, by address, and freed memory:
   std::vector<uint64_t> gone;
   std::vector<Piece> pieces_gone;
-  // new allocations, and new memory.
+  // New allocations, and new memory:
   std::vector<Held> later;
   std::vector<Piece> pieces_later;
 
   // Allocations of `before` whose entry PyTorch dropped from the history.
   uint64_t dropped = 0;
-  uint64_t unmatched = 0;  // entries that contradict what was before them
+  uint64_t unmatched = 0;  // entries that contradict earlier entries
 };
 
 // One history for each device that has a history or memory, by device; the host is last.

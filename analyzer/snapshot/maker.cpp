@@ -7,7 +7,6 @@
 #include "analyzer/model/text.h"
 #include "analyzer/pickle/malformed.h"
 #include "analyzer/snapshot/native_frames.h"
-#include "analyzer/snapshot/operators.h"
 
 namespace tapelens::snapshot {
 
@@ -108,7 +107,7 @@ class SnapshotMaker::Fields {
     if (value.is_negative || value.payload > kMostBytes) wrong(key, "is no size");
     return value.payload;
   }
-  // Memory from an address on; no byte of it is behind the last address.
+  // No byte of a region may be after the last 64-bit address.
   static void check_region(uint64_t address, uint64_t bytes) {
     if (address + bytes < address) throw Malformed{0, "memory that ends behind the last address"};
   }

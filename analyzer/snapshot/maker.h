@@ -67,19 +67,19 @@ class SnapshotMaker : public pickle::Maker {
   enum class Made : uint8_t {
     other,  // a value that the maker does not read
     frame,  // FrameId; its FrameKind from bit 32 on
-    stack,  // in stacks_
-    event,  // in Snapshot::events; likewise blocks and so on
+    stack,  // index into stacks_
+    event,  // index into Snapshot::events; the next kinds in the same way
     block,
     segment,
     annotation,
     pool,
     settings,
     snapshot,
-    events,  // in lists_; likewise blocks_ and so on
+    events,  // index into lists_; the next kinds in the same way
     blocks,
     segments,
     annotations,
-    traces,  // in traces_
+    traces,  // index into traces_
   };
   struct List {
     Range range;

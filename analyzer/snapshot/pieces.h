@@ -21,7 +21,7 @@ class Pieces {
   // Removes the range of `piece` from the other pieces.
   void add(const Piece& piece);
   void remove(uint64_t address, uint64_t bytes);
-  // Of which nothing is in `others`, in the order of addresses; pieces that are there in part keep the rest.
+  // The memory that is not in `others`, in the order of addresses. Pieces that are partly in `others` keep the rest.
   std::vector<Piece> without(const Pieces& others) const;
   std::vector<Piece> all() const;
   // The piece in which an address is; null: none.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "analyzer/model/device_traits.h"
+
 namespace tapelens::snapshot {
 
 namespace table = trace::table;
@@ -26,7 +28,7 @@ ProcessWriter::ProcessWriter(const Snapshot& snapshot, const std::vector<DeviceH
   for (const DeviceHistory& history : histories) {
     Device& device = *devices_.emplace_back(std::make_unique<Device>(history, settings));
     device.id = shared.device(shared.string(history.device));
-    device.has_segments = history.device != "pinned";
+    device.has_segments = model::device_type(history.device).has_segments;
     if (history.events.count == 0) continue;
     const int64_t first = s_.events[history.events.first].time_us;
     if (first > 0 && (begin_us_ == 0 || first < begin_us_)) begin_us_ = first;

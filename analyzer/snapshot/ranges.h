@@ -13,11 +13,12 @@ namespace tapelens::snapshot {
 
 class Ranges {
  public:
-  // From the first event that is noted so to the last, until one is noted otherwise. Times do not fall.
+  // Call it for each event with a note, with times that do not decrease. A range lasts from the first event with a note
+  // to the last one before an event with a different note.
   void noted(size_t device, const Note& note, trace::Time when);
-  // From the begin of an annotation to its end.
+  // A range lasts from the begin of an annotation to its end.
   void annotated(const Annotation& annotation, trace::Time when);
-  // Once, behind the last: in the order of their ends.
+  // Call it once, after the last event. Writes the ranges in the order of their ends.
   void write(trace::ProcessSinks& tables);
 
  private:

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analyzer/model/text.h"
-#include "analyzer/snapshot/operators.h"
+#include "analyzer/snapshot/native_frames.h"
 
 namespace tapelens::snapshot {
 
@@ -75,7 +75,7 @@ void StackReader::add(FrameSign sign, trace::StringId name, bool accumulates) {
   if (facts_.phase == ImportedPhase::backward) return;
   facts_.is_workspace |= sign == FrameSign::workspace;
   if (sign == FrameSign::node) {
-    facts_.node = name;  // the outermost is the one that the engine evaluates
+    facts_.node = name;  // the engine evaluates the outermost node
     accumulates_ = accumulates && python_ == 0;
   }
   if (sign != FrameSign::engine) return;

@@ -1,33 +1,26 @@
 #include "analyzer/tables/opened.h"
 
-#include "analyzer/model/load.h"
+#include <utility>
 
 namespace tapelens::tables {
 
 trace::Result<std::shared_ptr<Opened>> Opened::open(const std::string& path, MakeChecks checks) {
-  auto recording = trace::Recording::open(path);
-  if (!recording) return recording.error();
-  auto shared = std::make_shared<const Shared>(Shared{path, load_text(*recording), std::move(checks)});
-  return std::make_shared<Opened>(std::move(*recording), std::move(shared));
+  auto run = run::Run::open(path);
+  if (!run) return run.error();
+  return std::make_shared<Opened>(std::move(*run), std::move(checks));
 }
 
-Opened::Opened(trace::Recording recording, std::shared_ptr<const Shared> shared)
-    : recording_(std::move(recording)), shared_(std::move(shared)), parts_(recording_.processes().size()) {
-  of_shared_ = std::make_shared<const Part>(shared_, Process{}, 0);
-}
+Opened::Opened(run::Run run, MakeChecks checks)
+    : run_(std::move(run)), checks_(std::move(checks)), parts_(run_.processes()) {}
 
 std::shared_ptr<const Part> Opened::part(const Table& table, uint32_t process) {
-  if (table.is_shared) return of_shared_;
-  const std::lock_guard guard(lock_);
-  std::shared_ptr<const Part> part = parts_[process].lock();
-  if (!part) {
-    last_.reset();  // not two processes in memory at once, unless a caller still holds the other
-    part = std::make_shared<const Part>(shared_, load_process(recording_, shared_->text, trace::ProcessIndex{process}),
-                                        process);
-    parts_[process] = part;
-  }
-  last_ = part;
-  return part;
+  const auto make = [&](std::shared_ptr<const run::ProcessRun> of) {
+    return std::make_shared<const Part>(std::move(of), run_.file(), checks_);
+  };
+  if (!table.is_shared) return parts_.get(process, [&] { return make(run_.process(process)); });
+  return of_shared_.get([&] {
+    return make(std::make_shared<const run::ProcessRun>(run_.shared_text(), Process{}, trace::ProcessIndex{}));
+  });
 }
 
 }  // namespace tapelens::tables

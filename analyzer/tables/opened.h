@@ -1,15 +1,15 @@
-// A sealed recording. A process is loaded when one of its tables is requested. Safe from any thread.
+// The parts of an opened recording that its tables read. A process is loaded when one of its tables is requested. Safe
+// from any thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
+#include "analyzer/run/on_demand.h"
+#include "analyzer/run/run.h"
 #include "analyzer/tables/part.h"
 #include "analyzer/tables/table.h"
-#include "trace/recording.h"
 #include "trace/result.h"
 
 namespace tapelens::tables {
@@ -18,11 +18,9 @@ class Opened {
  public:
   // Error messages are for the user.
   static trace::Result<std::shared_ptr<Opened>> open(const std::string& path, MakeChecks checks);
-  Opened(trace::Recording recording, std::shared_ptr<const Shared> shared);
+  Opened(run::Run run, MakeChecks checks);
 
-  const trace::Recording& recording() const { return recording_; }
-  const std::string& file() const { return shared_->file; }
-  uint32_t processes() const { return static_cast<uint32_t>(recording_.processes().size()); }
+  const run::Run& run() const { return run_; }
 
   // The part that a table reads; shared tables ignore `process`. Keeps the last part, and others as long as a caller
   // holds them.
@@ -31,11 +29,10 @@ class Opened {
   uint64_t rows(const Table& table, uint32_t process) { return table.rows(*part(table, process)); }
 
  private:
-  trace::Recording recording_;
-  std::shared_ptr<const Shared> shared_;
-  std::mutex lock_;  // guards parts_ and last_
-  std::vector<std::weak_ptr<const Part>> parts_;
-  std::shared_ptr<const Part> last_, of_shared_;
+  run::Run run_;
+  MakeChecks checks_;
+  run::OnDemand<Part> parts_;
+  peak::Lazy<std::shared_ptr<const Part>> of_shared_;
 };
 
 }  // namespace tapelens::tables

@@ -5,8 +5,8 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/report/detail.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/losses.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/run/losses.h"
 
 namespace tapelens::tables {
 
@@ -25,47 +25,34 @@ std::vector<OfDevice<Row>> of_devices(const std::vector<peak::DevicePeak>& devic
 }  // namespace
 
 const ParameterModules& Part::parameter_modules() const {
-  return parameter_modules_.get([&] { return ParameterModules(process_, text()); });
+  return parameter_modules_.get([&] { return ParameterModules(process(), text()); });
 }
 
 const std::vector<RoleId>& Part::roles() const {
   return roles_.get([&] {
-    std::vector<RoleId> last(process_.allocations.rows() + 1);
-    for (const RoleId role : process_.roles.ids()) last[process_.roles.allocation[role].value] = role;
+    std::vector<RoleId> last(process().allocations.rows() + 1);
+    for (const RoleId role : process().roles.ids()) last[process().roles.allocation[role].value] = role;
     return last;
   });
 }
 
-const Part::Devices& Part::devices() const {
-  return devices_.get([&] {
-    Devices devices;  // also for id 0: an allocation of a damaged recording may have no device
-    for (uint32_t id = 0; id <= text().device_name.rows(); ++id)
-      devices.push_back(std::make_unique<const peak::DeviceAnalysis>(analysis_, DeviceId{id}));
-    return devices;
-  });
-}
-
-const peak::DeviceAnalysis& Part::at(DeviceId device) const { return *devices()[device.value]; }
-
-const peak::PeakSet& Part::peak_set(DeviceId device) const { return at(device).peak(); }
-
 const std::vector<OfDevice<report::Step>>& Part::steps() const {
   return steps_.get([&] {
-    return of_devices<report::Step>(
-        analysis_.devices(), [&](DeviceId device) { return report::describe_steps(analysis_, timeline(device)); });
+    return of_devices<report::Step>(analysis().devices(),
+                                    [&](DeviceId device) { return peak::step_memory(analysis(), timeline(device)); });
   });
 }
 
 const std::vector<OfDevice<report::Range>>& Part::ranges() const {
   return ranges_.get([&] {
     return of_devices<report::Range>(
-        analysis_.devices(), [&](DeviceId device) { return report::describe_ranges(analysis_, timeline(device)); });
+        analysis().devices(), [&](DeviceId device) { return report::describe_ranges(analysis(), timeline(device)); });
   });
 }
 
 const std::vector<OfDevice<uint32_t>>& Part::events() const {
   return events_.get([&] {
-    return of_devices<uint32_t>(analysis_.devices(), [&](DeviceId device) {
+    return of_devices<uint32_t>(analysis().devices(), [&](DeviceId device) {
       std::vector<uint32_t> all(timeline(device).events());
       for (uint32_t event = 0; event < all.size(); ++event) all[event] = event;
       return all;
@@ -75,7 +62,7 @@ const std::vector<OfDevice<uint32_t>>& Part::events() const {
 
 const std::vector<OfDevice<PeakRow>>& Part::peak() const {
   return peak_.get([&] {
-    return of_devices<PeakRow>(analysis_.devices(), [&](DeviceId device) {
+    return of_devices<PeakRow>(analysis().devices(), [&](DeviceId device) {
       const peak::PeakSet& set = peak_set(device);
       std::vector<PeakRow> rows;
       for (uint32_t member = 0; member < set.members.size(); ++member) {
@@ -89,7 +76,7 @@ const std::vector<OfDevice<PeakRow>>& Part::peak() const {
 
 const std::vector<OfDevice<PeakRow>>& Part::peak_holders() const {
   return peak_holders_.get([&] {
-    return of_devices<PeakRow>(analysis_.devices(), [&](DeviceId device) {
+    return of_devices<PeakRow>(analysis().devices(), [&](DeviceId device) {
       const peak::PeakSet& set = peak_set(device);
       std::vector<PeakRow> rows;
       for (uint32_t member = 0; member < set.members.size(); ++member) {
@@ -103,24 +90,24 @@ const std::vector<OfDevice<PeakRow>>& Part::peak_holders() const {
 }
 
 const std::vector<report::OutOfMemory>& Part::out_of_memory() const {
-  return out_of_memory_.get([&] { return report::describe_out_of_memory(process_, text()); });
+  return out_of_memory_.get([&] { return peak::out_of_memory(process(), text()); });
 }
 
-const std::vector<report::Lost>& Part::losses() const {
+const std::vector<run::Lost>& Part::losses() const {
   return losses_.get([&] {
     // Only the first process reports losses in the shared tables.
-    std::vector<report::Lost> all = index_ == 0 ? report::losses_of(text()) : std::vector<report::Lost>();
-    std::ranges::move(report::losses_of(process_), std::back_inserter(all));
+    std::vector<run::Lost> all = index() == 0 ? run::losses_of(text()) : std::vector<run::Lost>();
+    std::ranges::move(run::losses_of(process()), std::back_inserter(all));
     return all;
   });
 }
 
 const std::vector<OfDevice<FindingRow>>& Part::findings() const {
   return findings_.get([&] {
-    return of_devices<FindingRow>(analysis_.devices(), [&](DeviceId device) {
-      advise::Checks checks = shared_->checks();
+    return of_devices<FindingRow>(analysis().devices(), [&](DeviceId device) {
+      advise::Checks checks = checks_();
       advise::Wanted wanted;
-      wanted.sources = check::source_trees(shared_->file);
+      wanted.sources = check::source_trees(file_);
       advise::Advice advice = advise::advise(at(device), checks, wanted);
       std::vector<FindingRow> rows;
       for (size_t place = 0; place < advice.findings.size(); ++place) {

@@ -40,14 +40,14 @@ Table devices() {
   // For devices whose allocators report blocks and segments.
   const auto of_blocks = [](Bytes peak::DeviceMemory::*bytes) {
     return [bytes](const Part& p, const Row& row) -> std::optional<Bytes> {
-      if (!peak::has_blocks(p.process(), row.device)) return std::nullopt;
+      if (!p.analysis().traits(row.device).has_blocks) return std::nullopt;
       return p.analysis().memory(row.device).*bytes;
     };
   };
   t.column("allocated_peak_bytes", of_blocks(&peak::DeviceMemory::allocated_peak));
   t.column("active_peak_bytes", of_blocks(&peak::DeviceMemory::active_peak));
   t.column("reserved_peak_bytes", [](const Part& p, const Row& row) -> std::optional<Bytes> {
-    if (!peak::has_segments(p.process(), row.device)) return std::nullopt;
+    if (!p.analysis().traits(row.device).has_segments) return std::nullopt;
     return p.analysis().memory(row.device).reserved_peak;
   });
   return t.table();
@@ -105,7 +105,7 @@ Table out_of_memory() {
 }
 
 Table losses() {
-  using Row = report::Lost;
+  using Row = run::Lost;
   auto t = declare_rows<Row>(
       "losses", [](const Part& p) -> auto& { return p.losses(); });
   t.column("kind", [](const Part&, const Row& row) { return std::string_view(row.kind); });

@@ -6,12 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "analyzer/model/load.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/run/peak_device.h"
 #include "rewrites/wire.h"
 #include "trace/checksum.h"
-#include "trace/recording.h"
 
 namespace tapelens::verify {
 
@@ -81,11 +80,12 @@ Bytes last_step_peak(const peak::DeviceAnalysis& device, Bytes peak) {
   return device.timeline().largest(step_at(device.of().steps(), last->begin).when).bytes;
 }
 
-void take_figures(const peak::Analysis& analysis, const peak::DevicePeak& found, Figures& figures) {
-  const peak::DeviceAnalysis device(analysis, found.device);
-  figures.peak = found.peak;
+void take_figures(const run::DeviceRun& found, Figures& figures) {
+  const peak::DeviceAnalysis& device = found.analysis();
+  const peak::Analysis& analysis = device.of();
+  figures.peak = found.peak();
   figures.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
-  figures.last_step_peak = last_step_peak(device, found.peak);
+  figures.last_step_peak = last_step_peak(device, found.peak());
   figures.step_ns = median_step(analysis);
 }
 
@@ -121,19 +121,21 @@ rewrites::Site plan_site(const peak::RewrittenSite& site) {
 }  // namespace
 
 trace::Result<Run> read_run(const std::string& path) {
-  const auto recording = trace::Recording::open(path);
-  if (!recording) return recording.error();
+  const auto opened = run::Run::open(path);
+  if (!opened) return opened.error();
   Run run;
-  const model::Text text = model::load_text(*recording);
+  const model::Text& text = opened->text();
+  run::PeakDevice highest;
   std::set<std::string> seen;
   std::set<uint32_t> files(text.frame_file.raw.begin(), text.frame_file.raw.end());
   for (const uint32_t file : files) run.files.emplace_back(text.string(model::StringId{file}));
-  for (uint32_t index = 0; index < recording->processes().size(); ++index) {
+  for (uint32_t index = 0; index < opened->processes(); ++index) {
     run.was_recorded = true;
-    const model::Process process = model::load_process(*recording, text, trace::ProcessIndex{index});
+    const auto of = opened->process(index);
+    const model::Process& process = of->process();
     if (!text.left_out.empty() || !process.left_out.empty()) run.incomplete = true;
     if (process.checksums.rows() > 0) run.processes.push_back(process_of(process, text));
-    const peak::Analysis analysis(process, text);
+    const peak::Analysis& analysis = of->analysis();
     if (!analysis.information("simulated_gpu").empty()) run.was_simulated = true;
     const peak::Rewritten rewritten = peak::rewritten(analysis);
     run.skipped.insert(run.skipped.end(), rewritten.skipped.begin(), rewritten.skipped.end());
@@ -142,12 +144,9 @@ trace::Result<Run> read_run(const std::string& path) {
       rewrites::Site planned = plan_site(site);
       if (seen.insert(rewrites::flat({planned})).second) run.applied.push_back(std::move(planned));
     }
-    for (const peak::DevicePeak& device : analysis.devices()) {
-      if (device.peak <= run.figures.peak) continue;
-      take_figures(analysis, device, run.figures);
-      run.rewritten = rewritten;
-    }
+    if (highest.offer(of)) run.rewritten = rewritten;
   }
+  if (highest.found()) take_figures(highest.device(), run.figures);
   if (!run.processes.empty()) take_steps(run.processes.front().checksums, run.figures);
   return run;
 }

@@ -34,7 +34,7 @@ struct Run {
     uint64_t gradients_left_out = 0, parameters_left_out = 0;  // not ordinary CPU tensors
   };
   std::vector<Process> processes;             // those with checksums, by rank
-  peak::Rewritten rewritten;                  // from the process with the largest peak
+  peak::Rewritten rewritten;                  // from the process of run::PeakDevice
   std::vector<rewrites::Site> applied;        // sites of all processes, named as in a plan
   std::vector<peak::RewrittenTotal> skipped;  // from all processes
   std::vector<std::string> files;             // in its stacks, each once; relative ones as the program named them

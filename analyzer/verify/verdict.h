@@ -54,7 +54,7 @@ struct Compared {
   bool operator==(const Compared&) const = default;
 };
 
-// Figures of one run. Peaks are from the process and the device with the largest peak.
+// Figures of one run. Peaks are from the device of run::PeakDevice.
 struct Figures {
   int exit_code = 0;
   Bytes peak;
@@ -67,7 +67,7 @@ struct Figures {
   bool operator==(const Figures&) const = default;
 };
 
-// From the process with the largest peak; peak::RewrittenTotal describes each number.
+// From the process of run::PeakDevice; peak::RewrittenTotal describes each number.
 struct Applied {
   std::string rewrite;
   int level = 0;

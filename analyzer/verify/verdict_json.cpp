@@ -6,8 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/bounded_json.h"
-#include "analyzer/report/json.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::verify {
 
@@ -270,14 +269,14 @@ std::string verdict_json(const Verdict& v) {
                     {"skipped", std::move(skipped)},
                     {"why_nothing_applied", or_null(v.why_nothing_applied)}};
   // Names come from the program and need not be UTF-8.
-  return report::dumped(all);
+  return text::dumped(all);
 }
 
 trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name) {
   try {
-    return verdict_of(report::parse_bounded<Json>(json));
+    return verdict_of(text::parse_bounded<Json>(json));
   } catch (const Json::exception&) {
-    return trace::Error{std::string(name) + " is no result of tapelens verify --format json."};
+    return trace::Error{std::string(name) + " is not a result of tapelens verify --format json."};
   }
 }
 

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "rewrites/catalog.h"
 
 namespace tapelens::verify {
 
 namespace {
 
-using report::bytes_text;
-using report::pad_left;
-using report::pad_right;
-using report::plural;
+using text::bytes_text;
+using text::pad_left;
+using text::pad_right;
+using text::plural;
 
 // The tensors that were not compared; empty if all were.
 std::string left_out_text(const Compared& c) {
@@ -67,7 +67,7 @@ std::string verdict_line(const Verdict& v) {
   const std::string left_out = left_out_text(v.compared);
   if (v.answer() == Answer::identical && v.compared.values() == 0) {
     return "The same output, byte for byte, and the same exit code: " + compared_text(v.compared) +
-           ". There was no gradient and no parameter to compare." + left_out + (v.patch ? patch_text(*v.patch) : "");
+           ". The runs had no gradient and no parameter to compare." + left_out + (v.patch ? patch_text(*v.patch) : "");
   }
   if (v.answer() == Answer::identical) {
     return "Identical, bit for bit, in " + compared_text(v.compared) + "." + left_out +
@@ -110,7 +110,7 @@ std::string row(const char* what, const std::string& bare, const std::string& re
 }
 
 std::string table(const Verdict& v) {
-  const auto time = [](std::optional<int64_t> ns) { return ns ? report::time_text(model::Time{*ns}) : "unknown"; };
+  const auto time = [](std::optional<int64_t> ns) { return ns ? text::time_text(model::Time{*ns}) : "unknown"; };
   std::string ratio;
   if (v.bare.step_ns && v.rewritten.step_ns && *v.bare.step_ns > 0) {
     char text[40];
@@ -188,8 +188,9 @@ std::string origin_text(const Verdict& v) {
 }
 
 std::string not_deterministic_text(const Verdict& v) {
-  return "two bare runs differ first in the " + where_text(*v.difference) + ". Nothing can be said of the " +
-         (v.patch ? "patch" : "rewrites") + "; seed it, or see torch.use_deterministic_algorithms.";
+  return "two bare runs differ first in the " + where_text(*v.difference) + ". The " +
+         (v.patch ? "patch" : "rewrites") +
+         " cannot be verified; seed the program, or see torch.use_deterministic_algorithms.";
 }
 
 std::string patch_text(const Patch& patch) {

@@ -19,7 +19,7 @@ std::string where_text(const Difference& difference);
 std::string values_text(const Verdict& verdict);
 // "It comes from wide-save ReluBackward0.result in Net.a*, train.py:7.", or that the rewrite was not found.
 std::string origin_text(const Verdict& verdict);
-// For a nondeterministic program: "two bare runs differ first in the loss in step 0. Nothing can be said of ..."
+// For a nondeterministic program: "two bare runs differ first in the loss in step 0.", and the unknown results.
 std::string not_deterministic_text(const Verdict& verdict);
 // The gaps of a patch: " 3 gradients of the bare run are not computed with the patch."; empty if none.
 std::string patch_text(const Patch& patch);

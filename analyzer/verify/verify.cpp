@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "analyzer/verify/compare.h"
 #include "analyzer/verify/output.h"
 #include "analyzer/verify/rounding.h"
@@ -29,7 +29,7 @@ class Search {
     std::erase_if(others.allowed, rewrites::reorders_sums);
     std::erase_if(others.sites, [](const rewrites::Site& site) { return rewrites::reorders_sums(site.rewrite); });
     if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // the bare run itself
-    const auto answer = differs(others, "without what adds in another order");
+    const auto answer = differs(others, "without rewrites that reorder sums");
     return answer && !*answer;
   }
 
@@ -193,7 +193,7 @@ trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
   if (bare->was_simulated) {
     return Error{
         "nothing was compared: the GPU was simulated, so that what it would have computed is not known. "
-        "`tapelens record --simulate-gpu` measures peaks",
+        "`tapelens record --gpu` measures peaks",
         ErrorKind::nothing_compared};
   }
   if (needs_values && bare->processes.empty()) {
@@ -228,16 +228,16 @@ std::string why_nothing_applied(const Run& run, const rewrites::Settings& rewrit
   std::string reasons;
   for (size_t i = 0; i < std::min(kMostReasons, skipped.size()); ++i) {
     reasons += (i == 0 ? "" : ", ") + skipped[i].reason + " (" + skipped[i].rewrite + ", " +
-               report::plural(skipped[i].sites, "site", "sites") + ")";
+               text::plural(skipped[i].sites, "site", "sites") + ")";
   }
   if (!reasons.empty()) return "each site" + where + " was skipped: " + reasons;
   if (rewrites.level.empty() && rewrites.allowed.empty()) {
     return "no operator" + where + " is at a site of the plan, with a storage of at least " +
-           report::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)});
+           text::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)});
   }
   return "no tensor that autograd saved" + where +
          " and no operator is of a kind that is rewritten, with a storage of " + "at least " +
-         report::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)}) + " (--rewrite-min-bytes)";
+         text::bytes_text(Bytes{static_cast<int64_t>(rewrites.min_bytes)}) + " (--rewrite-min-bytes)";
 }
 
 }  // namespace

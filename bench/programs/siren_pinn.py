@@ -1,4 +1,4 @@
-"""A physics-informed net: the loss is of second derivatives by the places, taken with create_graph."""
+"""A physics-informed net: the loss depends on second derivatives by the coordinates, computed with create_graph."""
 import torch
 from siren_pytorch import SirenNet
 

@@ -1,4 +1,4 @@
-"""Style transfer: the image is what is trained, by L-BFGS with a closure, through frozen features."""
+"""Style transfer: trains the image, by L-BFGS with a closure, through frozen features."""
 import torch
 from torch.nn import functional as F
 from torchvision.models import vgg11

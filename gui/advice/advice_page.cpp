@@ -15,9 +15,10 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
+#include "analyzer/text/format.h"
 #include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/reduction_curve.h"
@@ -34,11 +35,11 @@ namespace {
 
 // "Peak 49.2 MiB → 8.8 MiB", "Peak 49.2 MiB, no less"
 QString now_and(Bytes now, Bytes after) {
-  const QString before = visible(report::bytes_text(now)), then = visible(report::bytes_text(after));
+  const QString before = visible(text::bytes_text(now)), then = visible(text::bytes_text(after));
   if (now == after) return AdvicePage::tr("Peak %1, no less").arg(before);
   if (before != then) return AdvicePage::tr("Peak %1 → %2").arg(before, then);
   return AdvicePage::tr("Peak %1, %2 %3")
-      .arg(before, visible(report::bytes_text(after < now ? now - after : after - now)),
+      .arg(before, visible(text::bytes_text(after < now ? now - after : after - now)),
            after < now ? AdvicePage::tr("less") : AdvicePage::tr("more"));
 }
 
@@ -246,7 +247,7 @@ void AdvicePage::show_state() {
   refused_->setVisible(!refused.isEmpty());
   if (model_.is_empty()) {
     message_->setText(tr("No findings: %1 looked at this recording and found no avoidable memory.")
-                          .arg(visible(report::plural(advice.checks.size(), "check", "checks"))) +
+                          .arg(visible(text::plural(advice.checks.size(), "check", "checks"))) +
                       (refused.isEmpty() ? "" : "\n" + refused_->text()));
     return;
   }
@@ -310,7 +311,7 @@ EntryWords AdvicePage::words_of(const QModelIndex& index) const {
                              index.parent().isValid() ? tr("one") : tr("the largest"));
     } else {
       words.title = tr("One of %1 that one change fixes.")
-                        .arg(visible(report::plural(entry.findings.size(), "finding", "findings")));
+                        .arg(visible(text::plural(entry.findings.size(), "finding", "findings")));
     }
   }
   const QString applying = visible(report::applying_text(model_.advice(), entry));
@@ -333,7 +334,7 @@ void AdvicePage::show_ticks() {
   tick_all_->setToolTip(automatic.isEmpty() ? tr("No rewrite fixes any of these findings") : QString());
   tick_none_->setEnabled(!session_.ticked().isEmpty());
   save_->setEnabled(sites > 0);
-  save_->setToolTip(sites > 0 ? tr("For tapelens verify --plan and tapelens run --plan")
+  save_->setToolTip(sites > 0 ? tr("For tapelens verify --apply and tapelens run --apply")
                               : tr("Tick a finding that a rewrite fixes"));
   const QString to_copy = command();
   copy_->setEnabled(!to_copy.isEmpty());
@@ -347,23 +348,23 @@ void AdvicePage::show_headline() {
   if (!session_.has(Part::advice)) return;
   const Advised& advised = *session_.subject().advised;
   const Bytes now = session_.subject().device.peak;
-  const QString all = visible(report::count_text(advised.advice.findings.size()));
+  const QString all = visible(text::count_text(advised.advice.findings.size()));
   const auto count = session_.ticked().size();
   const auto& what_if = session_.what_if();
   if (count == 0) {
     const QString fixed = visible(report::fixed_text(advised.advice));
     headline_->setText(fixed.isEmpty()
-                           ? tr("Peak %1").arg(visible(report::bytes_text(now)))
+                           ? tr("Peak %1").arg(visible(text::bytes_text(now)))
                            : tr("%1 with %2 fixed").arg(now_and(now, advised.advice.peak_after_all), fixed));
   } else if (what_if && what_if->findings == static_cast<size_t>(count)) {
     headline_->setText(tr("%1 with %2 of %3 fixed").arg(now_and(now, what_if->after)).arg(count).arg(all));
   } else {
     headline_->setText(
-        tr("Peak %1, working out %2 of %3 fixed").arg(visible(report::bytes_text(now))).arg(count).arg(all));
+        tr("Peak %1, working out %2 of %3 fixed").arg(visible(text::bytes_text(now))).arg(count).arg(all));
   }
   const size_t sites = planned(advised, session_.ticked());
   if (!plan_path_.isEmpty()) {
-    remark_->setText(tr("Plan of %1 saved: %2").arg(visible(report::plural(sites, "finding", "findings")), plan_path_));
+    remark_->setText(tr("Plan of %1 saved: %2").arg(visible(text::plural(sites, "finding", "findings")), plan_path_));
   } else if (count == 0) {
     remark_->setText(tr("Tick findings to see the memory without them."));
   } else if (sites == 0) {

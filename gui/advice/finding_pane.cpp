@@ -5,8 +5,8 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 #include "gui/models/document.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
@@ -129,7 +129,7 @@ void FindingPane::show_finding(const advise::Finding* finding, const EntryWords&
   severity_text_ = check::severity_name(f.severity);
   const std::string place = report::place_text(f);
   facts_text_ = QString("%1 %2; %3")
-                    .arg(visible(report::bytes_text(f.bytes)), visible(report::times_text(f)),
+                    .arg(visible(text::bytes_text(f.bytes)), visible(report::times_text(f)),
                          visible(report::effect_text(f)).replace("->", "\u2192"));
   if (!place.empty()) facts_text_ += '\n' + visible(place);
   facts_text_ += '\n' + tr("Check: ") + visible(f.check) +
@@ -171,7 +171,7 @@ void FindingPane::show_evidence(const advise::Finding& f) {
   }
   if (f.evidence_left_out > 0) {
     evidence_html_ += "<p style='margin: 0'>" + tr("and ") +
-                      visible(report::plural(f.evidence_left_out, "more that looks", "more that look")) +
+                      visible(text::plural(f.evidence_left_out, "more that looks", "more that look")) +
                       tr(" different") + "</p>";
   }
   evidence_->setVisible(!evidence_html_.isEmpty());

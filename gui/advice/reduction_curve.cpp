@@ -5,7 +5,7 @@
 #include <QPainter>
 #include <QToolTip>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/before_after.h"
 #include "gui/widgets/theme.h"
 
@@ -13,8 +13,8 @@ namespace tapelens::gui {
 
 namespace {
 
-QString bytes(Bytes value) { return QString::fromStdString(report::bytes_text(value)); }
-QString time(Time value) { return QString::fromStdString(report::time_text(value)); }
+QString bytes(Bytes value) { return QString::fromStdString(text::bytes_text(value)); }
+QString time(Time value) { return QString::fromStdString(text::time_text(value)); }
 
 constexpr int kLines = 9;  // height, in lines of text
 

@@ -7,9 +7,10 @@
 #include <QSvgGenerator>
 #include <algorithm>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
+#include "analyzer/text/format.h"
 #include "gui/app/export.h"
 #include "gui/models/error.h"
 #include "gui/models/facts.h"
@@ -99,7 +100,7 @@ void paint_numbers(QPainter& p, const WhatIfResult& without, int baseline) {
   }
   add(QString::fromUtf8("  →  "), theme().faint, large);
   add(bytes_words(without.after), theme().what_if, large);
-  add(QString::fromUtf8("   −") + visible(report::percent_text(without.before - without.after, without.before)),
+  add(QString::fromUtf8("   −") + visible(text::percent_text(without.before - without.after, without.before)),
       theme().what_if, letters(kTitle * 2 / 3, QFont::DemiBold));
 }
 
@@ -129,7 +130,7 @@ void paint_fixes(QPainter& p, const Contents& contents, int top) {
   p.setFont(letters(kSmall));
   p.setPen(theme().faint);
   p.drawText(QRect(kEdge, y, right - kEdge, kFixLine), Qt::AlignLeft | Qt::AlignVCenter,
-             QObject::tr("and %1").arg(visible(report::plural(contents.left_out, "more", "more"))));
+             QObject::tr("and %1").arg(visible(text::plural(contents.left_out, "more", "more"))));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Shows the place that the command line requests.
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/app/main_window.h"
 #include "gui/models/error.h"
 #include "gui/models/facts.h"
@@ -69,7 +69,7 @@ trace::Status MainWindow::look_at(const report::At& at) {
       if (which >= requests.size()) {
         return failure(tr("there is no oom:%1: %2 found no memory on %3, from oom:0 on")
                            .arg(at.step)
-                           .arg(visible(report::plural(requests.size(), "request", "requests")), subject.name));
+                           .arg(visible(text::plural(requests.size(), "request", "requests")), subject.name));
       }
       next = at_out_of_memory(session_, requests[which]);
       break;

@@ -15,7 +15,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "analyzer/report/findings.h"
+#include "analyzer/report/findings_text.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
 #include "gui/models/error.h"
@@ -270,7 +270,7 @@ void MainWindow::show_headline() {
   if (!session_.document()->facts().complete) {
     text += QString(" &nbsp;<span style='color:%1'>%2</span>").arg(theme().warning.name(), tr("data was lost"));
     QStringList lost;
-    for (const report::Lost& loss : session_.document()->facts().lost) lost << visible(loss.what);
+    for (const run::Lost& loss : session_.document()->facts().lost) lost << visible(loss.what);
     headline_->setToolTip(plain_tip(lost.join("\n")));
   } else {
     headline_->setToolTip(plain_tip(session_.document()->facts().command));

@@ -49,7 +49,7 @@ const std::vector<Option>& options_with_values() {
   static const std::vector<Option> all = {
       {"page", "PAGE", "Begin with: " + joined(kPageNames), "is no page: " + joined(kPageNames),
        [](WindowOptions& o, const QString& value) { return (o.page = among<PageId>(kPageNames, value)).has_value(); }},
-      {"device", "NAME", "Look at this one, like cuda:0; the one with the largest peak if not given", "is no device",
+      {"device", "NAME", "The device, like cuda:0; a GPU before the CPU, if not given", "is no device",
        [](WindowOptions& o, const QString& value) {
          o.device = value;
          return !value.isEmpty();
@@ -153,7 +153,7 @@ Examples:
   tapelens-gui run.tapelens --page peak --at step:2 --screenshot peak.png --size 1920x1080
   tapelens-gui run.tapelens --export-card card.png --scheme dark
 
-Exit codes: 0 fine, 2 wrong usage, 3 a file cannot be read or written. More: docs/gui.md
+Exit codes: 0 fine, 2 wrong usage, 3 a file cannot be read or written. More: tapelens man view
 )";
 }
 

@@ -17,7 +17,7 @@ struct WindowOptions {
   QString file, other;  // other: recording to compare with
   std::optional<PageId> page;
   std::optional<report::At> at;
-  QString device;      // "cuda:0"; empty: the device with the largest peak
+  QString device;      // "cuda:0"; empty: the device with the peak
   QString screenshot;  // path of a picture of the window; empty: the window stays open
   QString card;        // path of a card; empty: likewise
   std::optional<QSize> size;

@@ -15,7 +15,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/reading_pane.h"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kPeaks = -1;  // value for "each one's peak" in the choice of a step
 
-QString amount(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString amount(Bytes bytes) { return visible(text::bytes_text(bytes)); }
 QString file_name(const Document& document) { return document.facts().path.section('/', -1); }
 
 // "train.py" of "python train.py --lr 1": the first word that is a program's file, else the first word.
@@ -229,7 +229,7 @@ void ComparePage::show_recordings() {
   for (size_t step = 0; step < common; ++step) step_->addItem(tr("step %1").arg(step), static_cast<int>(step));
   step_->setCurrentIndex(step_->findData(other_.step() ? static_cast<int>(*other_.step()) : kPeaks));
   by_->setCurrentIndex(by_->findData(static_cast<int>(other_.by())));
-  const auto steps = [](const Subject& of) { return visible(report::plural(of.of.steps.size(), "step", "steps")); };
+  const auto steps = [](const Subject& of) { return visible(text::plural(of.of.steps.size(), "step", "steps")); };
   QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
   const QString &ran_a = session_.document()->facts().command, &ran_b = other_.document()->facts().command;
   if (program_of(ran_a) != program_of(ran_b))

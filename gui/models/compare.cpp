@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/session.h"
 #include "gui/models/visible_text.h"
 
@@ -12,7 +12,7 @@ namespace tapelens::gui {
 
 namespace {
 
-QString bytes_text(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString bytes_text(Bytes bytes) { return visible(text::bytes_text(bytes)); }
 
 struct Found {
   ComparedMoment moment;
@@ -89,7 +89,7 @@ int CompareTable::rowCount(const QModelIndex& parent) const {
 int CompareTable::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
 QString CompareTable::text(const ComparedGroup& g, int column) const {
-  const auto count = [](uint64_t value) { return visible(report::count_text(value)); };
+  const auto count = [](uint64_t value) { return visible(text::count_text(value)); };
   switch (column) {
     case group:
       return visible(g.name);

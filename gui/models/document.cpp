@@ -4,12 +4,11 @@
 #include <iterator>
 #include <new>
 
-#include "analyzer/model/load.h"
 #include "analyzer/model/threads.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/run/peak_device.h"
 #include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
@@ -36,10 +35,10 @@ peak::DevicePeak at_peak(peak::DevicePeak device, const peak::DeviceAnalysis& an
 
 }  // namespace
 
-ProcessView::ProcessView(Process loaded, trace::ProcessIndex at, const Text& text)
-    : index(at),
-      process(std::move(loaded)),
-      analysis(process, text),
+ProcessView::ProcessView(std::shared_ptr<const run::ProcessRun> shown)
+    : of(std::move(shown)),
+      process(of->process()),
+      analysis(of->analysis()),
       steps(analysis.steps()),
       phases(analysis.phases()),
       bands(model::bands(process, steps, phases)) {}
@@ -48,14 +47,14 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
     : of(view),
       name(std::move(called)),
       label(name.section(" (", 0, 0)),
-      analysis(view.analysis, found.device),
+      analysis(view.of->device(found.device).analysis()),
       timeline(analysis.timeline()),
       peak(analysis.peak()),
       device(at_peak(found, analysis)) {
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(
       timeline, peak::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
-  if (peak::has_blocks(view.process, found.device)) {
+  if (view.analysis.traits(found.device).has_blocks) {
     lines = std::make_unique<const picture::DeviceLines>(view.analysis.memory(found.device));
   }
   for (const model::OutOfMemoryId row : view.process.out_of_memory.ids()) {
@@ -96,11 +95,12 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     if (progress) progress(QString::fromUtf8(what), share);
   };
   tell("Opening", 0);
-  auto recording = trace::Recording::open(path.toStdString());
-  if (!recording) return failure(text_of(recording.error().message));
+  auto opened = run::Run::open(path.toStdString());
+  if (!opened) return failure(text_of(opened.error().message));
   const auto fail = [&](const std::string& message) { return Loaded(failure(path + ": " + text_of(message))); };
-  std::shared_ptr<Document> document(new Document(std::move(*recording)));
-  const trace::Recording& r = document->recording_;
+  std::shared_ptr<Document> document(new Document(std::move(*opened)));
+  const run::Run& run = document->run_;
+  const trace::Recording& r = run.recording();
   DocumentFacts& facts = document->facts_;
   facts.path = path;
   facts.command = text_of(r.command());
@@ -108,46 +108,43 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
   facts.events = r.events();
   facts.file_bytes = r.file_bytes();
 
-  document->text_ = model::load_text(r);
-  const Text& words = document->text_;
-  facts.lost = report::losses_of(words);
+  const Text& words = run.text();
+  facts.lost = run::losses_of(words);
   struct Found {
-    size_t process;
+    ProcessView* process;
     peak::DevicePeak device;
+    run::Precedence precedence;
   };
   std::vector<Found> found;
   report::Report said;  // the report, for its first lines
   for (uint32_t i = 0; i < r.processes().size(); ++i) {
     tell("Reading", 0.1 + 0.5 * i / static_cast<double>(r.processes().size()));
-    model::Process process = model::load_process(r, words, trace::ProcessIndex{i});
-    std::ranges::move(report::losses_of(process), std::back_inserter(facts.lost));
-    document->processes_.push_back(std::make_unique<ProcessView>(std::move(process), trace::ProcessIndex{i}, words));
-    const peak::Analysis& analysis = document->processes_.back()->analysis;
+    ProcessView& view = *document->processes_.emplace_back(std::make_unique<ProcessView>(run.process(i)));
+    std::ranges::move(run::losses_of(view.process), std::back_inserter(facts.lost));
+    const peak::Analysis& analysis = view.analysis;
     if (facts.torch_version.isEmpty()) facts.torch_version = text_of(analysis.information("torch_version"));
     if (said.recording.simulated_gpu.empty()) said.recording.simulated_gpu = analysis.information("simulated_gpu");
     report::ProcessFacts& of_process = said.processes.emplace_back();
     of_process.cuda_allocator = analysis.information("cuda_allocator");
-    of_process.value_reads = report::describe_value_reads(analysis);
+    of_process.value_reads = peak::value_reads(analysis);
     of_process.outside = report::estimate_outside(analysis);
-    for (const peak::DevicePeak& device : analysis.devices()) found.push_back({i, device});
+    for (const peak::DevicePeak& device : analysis.devices()) {
+      found.push_back({&view, device, run::precedence(view.of->device(device.device))});
+    }
   }
-  facts.complete = report::is_complete(facts.lost);
+  facts.complete = run::is_complete(facts.lost);
   facts.simulated = text_of(report::simulated_text(said.recording));
   for (const std::string& more : {report::estimates_text(said), report::value_reads_text(said)}) {
     if (!more.empty()) facts.simulated += " " + text_of(more);
   }
   facts.hidden = text_of(report::hidden_text(said.processes));
   if (found.empty()) {
-    for (const report::Lost& lost : facts.lost) {
-      if (lost.kind == "table_left_out") return fail(lost.what);
-    }
-    if (!facts.hidden.isEmpty()) return fail(facts.hidden.toStdString());
-    return fail("the recording holds no memory of any device: nothing was allocated while it was recorded");
+    return fail(run::no_memory(run, {}).message);
   }
-  std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.device.peak > b.device.peak; });
+  std::ranges::stable_sort(found, std::ranges::greater(), &Found::precedence);
   for (size_t i = 0; i < found.size(); ++i) {
     tell("Drawing the curve", 0.6 + 0.4 * static_cast<double>(i) / static_cast<double>(found.size()));
-    ProcessView& view = *document->processes_[found[i].process];
+    ProcessView& view = *found[i].process;
     document->subjects_.push_back(std::make_unique<Subject>(
         view, found[i].device,
         subject_name(view.process, words, found[i].device.device, document->processes_.size() == 1)));
@@ -167,8 +164,8 @@ void Document::make(size_t at, Part part, const Progress& progress) {
     case Part::tracks:
       if (view.tracks) return;
       tell("Laying out modules and operators", 0.1);
-      view.tracks =
-          std::make_unique<const picture::Tracks>(view.process, load_threads(recording_, view.process, view.index));
+      view.tracks = std::make_unique<const picture::Tracks>(
+          view.process, load_threads(run_.recording(), view.process, view.of->index()));
       return;
     case Part::blocks:
       if (subject.blocks) return;
@@ -180,7 +177,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
         if (subject.curves[by]) continue;
         tell("Grouping", 0.35 + 0.25 * static_cast<double>(by) / kCurveBys);
         subject.curves[by] = std::make_unique<const picture::Curve>(
-            subject.timeline, peak::group(view.process, text_, view.steps, subject.peak, static_cast<peak::By>(by)));
+            subject.timeline, peak::group(view.process, text(), view.steps, subject.peak, static_cast<peak::By>(by)));
       }
       return;
     case Part::relations:

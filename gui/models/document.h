@@ -19,11 +19,11 @@
 #include "analyzer/peak/grouping.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/report/report.h"
+#include "analyzer/run/run.h"
 #include "gui/picture/blocks.h"
 #include "gui/picture/curve.h"
 #include "gui/picture/device_lines.h"
 #include "gui/picture/tracks.h"
-#include "trace/recording.h"
 #include "trace/result.h"
 
 namespace tapelens::gui {
@@ -41,12 +41,12 @@ inline constexpr size_t kCurveBys = peak::kBys - 1;
 
 // The data of a process that does not depend on the device.
 struct ProcessView {
-  ProcessView(Process loaded, trace::ProcessIndex at, const Text& text);
+  explicit ProcessView(std::shared_ptr<const run::ProcessRun> shown);
 
-  trace::ProcessIndex index;
-  Process process;
+  std::shared_ptr<const run::ProcessRun> of;
+  const Process& process;
   // Provenance and lifetimes are computed by Part::relations. Only code that may wait requests them before that.
-  peak::Analysis analysis;
+  const peak::Analysis& analysis;
   const std::vector<model::Step>& steps;
   const model::Phases& phases;
   model::Bands bands;  // steps and phases
@@ -73,7 +73,7 @@ struct Subject {
   ProcessView& of;
   QString name;   // "cpu", with several processes "cpu, rank 1 (pid 4242)" or "cpu, 4242"
   QString label;  // a short form: "cpu", "cpu, rank 1"
-  peak::DeviceAnalysis analysis;
+  const peak::DeviceAnalysis& analysis;
   const peak::Timeline& timeline;
   const peak::PeakSet& peak;  // in `analysis`, like the timeline
   peak::DevicePeak device;    // at that peak
@@ -95,7 +95,7 @@ struct DocumentFacts {
   QString hidden;     // why the recording lacks CUDA memory, in sentences; empty if it has it
   Time duration;
   uint64_t events = 0, file_bytes = 0;
-  std::vector<report::Lost> lost;
+  std::vector<run::Lost> lost;
   bool complete = true;
 };
 
@@ -112,8 +112,8 @@ class Document {
   static Loaded load(const QString& path, const Progress& progress);
 
   const DocumentFacts& facts() const { return facts_; }
-  const Text& text() const { return text_; }
-  // The largest peak first. Never empty.
+  const Text& text() const { return run_.text(); }
+  // In the order of run::Precedence: that with the peak first. Never empty.
   const std::vector<std::unique_ptr<Subject>>& subjects() const { return subjects_; }
   const Subject& subject(size_t at) const { return *subjects_[at]; }
 
@@ -121,12 +121,11 @@ class Document {
   void make(size_t subject, Part part, const Progress& progress);
 
  private:
-  explicit Document(trace::Recording recording) : recording_(std::move(recording)) {}
+  explicit Document(run::Run run) : run_(std::move(run)) {}
   void make_advice(Subject& subject, const Progress& progress);
 
-  trace::Recording recording_;
+  run::Run run_;
   DocumentFacts facts_;
-  Text text_;
   std::vector<std::unique_ptr<ProcessView>> processes_;
   std::vector<std::unique_ptr<Subject>> subjects_;
 };

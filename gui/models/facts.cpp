@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/report/categories.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "trace/record.h"
 
@@ -42,7 +42,7 @@ AllocationFacts::Save describe(const Document& document, const Process& p, model
 
 }  // namespace
 
-QString bytes_words(Bytes bytes) { return visible(report::bytes_text(bytes)); }
+QString bytes_words(Bytes bytes) { return visible(text::bytes_text(bytes)); }
 QString address_words(uint64_t address) { return "0x" + QString::number(address, 16); }
 QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool) {
   QString words = stream == 0 ? QStringLiteral("default stream") : "stream " + address_words(stream);
@@ -50,7 +50,7 @@ QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool) {
   if (user_pool != 0) words += QString(", pool %1").arg(user_pool);
   return words;
 }
-QString time_words(Time time) { return visible(report::time_text(time)); }
+QString time_words(Time time) { return visible(text::time_text(time)); }
 
 AllocationFacts facts_of(const Document& document, const Subject& subject, AllocationId id, bool has_relations,
                          size_t most) {

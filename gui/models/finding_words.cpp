@@ -1,7 +1,7 @@
 #include "gui/models/finding_words.h"
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 
@@ -11,7 +11,7 @@ using advise::Entry;
 using advise::Finding;
 using check::FixKind;
 using model::Bytes;
-using report::bytes_text;
+using text::bytes_text;
 
 int rewrite_level(const Finding& finding) {
   if (finding.fix.kind != FixKind::rewrite) return -1;

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
+#include "analyzer/text/format.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
 #include "rewrites/level.h"
@@ -17,7 +18,7 @@ namespace {
 using advise::Entry;
 using advise::Finding;
 using check::FixKind;
-using report::bytes_text;
+using text::bytes_text;
 using Kind = Entry::Kind;
 
 // The lines of an entry: "train.py:42 Net.forward", "3 lines"; empty if unknown.
@@ -27,7 +28,7 @@ QString lines_text(const advise::Advice& advice, const Entry& entry) {
     if (const std::string line = report::source_text(advice.findings[at].source); !line.empty()) lines.insert(line);
   }
   if (lines.empty()) return {};
-  return visible(lines.size() == 1 ? *lines.begin() : report::plural(lines.size(), "line", "lines"));
+  return visible(lines.size() == 1 ? *lines.begin() : text::plural(lines.size(), "line", "lines"));
 }
 
 }  // namespace
@@ -190,7 +191,7 @@ QString FindingsTree::text(const QModelIndex& index) const {
     case severity:
       return check::severity_name(severity_of(index));
     case times:
-      return visible(is_several ? report::plural(e.findings.size(), "group of tensors", "groups of tensors")
+      return visible(is_several ? text::plural(e.findings.size(), "group of tensors", "groups of tensors")
                                 : report::times_text(f));
     case check: {
       std::set<std::string> checks{f.check};

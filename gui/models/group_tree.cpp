@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -187,11 +187,11 @@ QVariant GroupTreeModel::data(const QModelIndex& index, int role) const {
         case name:
           return node.name;
         case bytes:
-          return QString::fromStdString(report::bytes_text({node.bytes}));
+          return QString::fromStdString(text::bytes_text({node.bytes}));
         case share:
-          return QString::fromStdString(report::percent_text({node.bytes}, {tree_->node(GroupTree::kRoot).bytes}));
+          return QString::fromStdString(text::percent_text({node.bytes}, {tree_->node(GroupTree::kRoot).bytes}));
         default:
-          return QString::fromStdString(report::count_text(node.allocations));
+          return QString::fromStdString(text::count_text(node.allocations));
       }
     case Qt::ToolTipRole:
       return plain_tip(tree_->path(node_at(index)));

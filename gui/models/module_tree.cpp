@@ -7,14 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString bytes_of(int64_t bytes) { return QString::fromStdString(report::bytes_text({bytes})); }
+QString bytes_of(int64_t bytes) { return QString::fromStdString(text::bytes_text({bytes})); }
 
 }  // namespace
 
@@ -92,7 +92,7 @@ QString ModuleTree::tip(const Node& node) const {
   QStringList lines{node.path};
   lines << QStringLiteral("%1 in %2")
                .arg(bytes_of(node.sum.bytes.value),
-                    visible(report::plural(node.sum.allocations, "allocation", "allocations")));
+                    visible(text::plural(node.sum.allocations, "allocation", "allocations")));
   if (!node.children.empty() && node.itself.value > 0)
     lines << QStringLiteral("of it %1 in no module below it").arg(bytes_of(node.itself.value));
   return plain_tip(lines.join('\n'));

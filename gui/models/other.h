@@ -25,7 +25,7 @@ class Other : public QObject {
   const QString& problem() const { return problem_; }  // error of the last open(); empty: none
 
   const Document* document() const { return document_.get(); }  // null: no recording is open
-  // The compared device and process: the one with the same name in both, else the one with the largest peak.
+  // The compared device and process: the one with the same name in both, else that with the peak.
   const Subject& subject() const { return document_->subject(subject_); }
 
   // Null without a second recording and while the comparison runs.

@@ -16,7 +16,7 @@ struct OutOfMemoryFacts {
   QString op, module, source;
 };
 OutOfMemoryFacts out_of_memory_facts(const Document& document, const Subject& subject, model::OutOfMemoryId request);
-// The text of a failed request: "no memory for 64.0 MiB, asked for by aten::mm at train.py:5 train"
+// The text of a failed request, with its bytes, operator and source line.
 QString out_of_memory_words(const OutOfMemoryFacts& facts);
 
 // The time of the request, for its peak set.

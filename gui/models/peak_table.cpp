@@ -4,8 +4,8 @@
 #include <array>
 #include <numeric>
 
-#include "analyzer/report/format.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/report/categories.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -77,7 +77,7 @@ int PeakTable::row_of(uint32_t allocation) const {
 std::string PeakTable::words(const Allocation& a, Column column) const {
   switch (column) {
     case bytes:
-      return report::bytes_text(a.bytes);
+      return text::bytes_text(a.bytes);
     case what:
       return holder_text(main_holder(a));
     case category:
@@ -93,7 +93,7 @@ std::string PeakTable::words(const Allocation& a, Column column) const {
     case source:
       return a.source;
     case age:
-      return report::time_text(model::Time{peak_->time.ns - a.time.ns});
+      return text::time_text(model::Time{peak_->time.ns - a.time.ns});
     case step:
       return std::to_string(a.step);
     case kColumns:
@@ -167,7 +167,7 @@ QVariant PeakTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(a, column);
     case Qt::ToolTipRole:
-      if (column == bytes) return visible(report::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
+      if (column == bytes) return visible(text::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
       return plain_tip(column == holders ? text(a, column).replace(QStringLiteral("; "), QStringLiteral("\n"))
                                          : text(a, column));
     case Qt::TextAlignmentRole:

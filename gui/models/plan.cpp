@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/findings.h"
+#include "analyzer/report/plan.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::gui {
 
@@ -39,7 +39,7 @@ QString run_command(const QString& options, const QString& command) {
 }
 
 QString plan_option(const QString& path) {
-  return "--plan " + QString::fromStdString(report::shell_quote(path.toStdString()));
+  return "--apply " + QString::fromStdString(text::shell_quote(path.toStdString()));
 }
 
 }  // namespace tapelens::gui

@@ -8,7 +8,7 @@
 
 #include "analyzer/ranks/files.h"
 #include "analyzer/ranks/words.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 
@@ -16,7 +16,7 @@ namespace tapelens::gui {
 
 namespace {
 
-QString bytes_of(model::Bytes bytes) { return QString::fromStdString(report::bytes_text(bytes)); }
+QString bytes_of(model::Bytes bytes) { return QString::fromStdString(text::bytes_text(bytes)); }
 
 QVariant aligned(bool is_number) {
   return QVariant::fromValue<Qt::Alignment>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);

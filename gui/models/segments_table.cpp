@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 
@@ -44,7 +44,7 @@ QString totals_words(const SegmentTotals& t) {
   if (t.waiting.value > 0) words += QString("%1 waiting, ").arg(bytes_words(t.waiting));
   return words +
          QString("%1 reserved in %2; ")
-             .arg(bytes_words(t.reserved), visible(report::plural(t.segments, "segment", "segments"))) +
+             .arg(bytes_words(t.reserved), visible(text::plural(t.segments, "segment", "segments"))) +
          unused_words(t.unused, t.largest_hole);
 }
 
@@ -89,7 +89,7 @@ QVariant SegmentsTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       if (index.column() == address)
         return address_words(segment.address) + (segment.is_expandable ? tr(", expandable") : QString());
-      if (index.column() == blocks) return visible(report::count_text(segment.blocks.size()));
+      if (index.column() == blocks) return visible(text::count_text(segment.blocks.size()));
       return index.column() == where ? value : bytes_words(Bytes{value.toLongLong()});
     case Qt::EditRole:
       return value;

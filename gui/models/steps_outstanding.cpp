@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/steps_table.h"
 
 namespace tapelens::gui {
@@ -48,7 +48,7 @@ std::vector<QString> growths(const std::vector<report::Step>& steps, const std::
     if (end - begin < kGrowing || growth < kLeastGrowth || growth < live[begin] / 1000) continue;
     const QString text =
         QStringLiteral("grows by %1 a step since step %2")
-            .arg(QString::fromStdString(report::bytes_text({growth / static_cast<int64_t>(end - begin)})))
+            .arg(QString::fromStdString(text::bytes_text({growth / static_cast<int64_t>(end - begin)})))
             .arg(steps[begin].index);
     for (size_t i = begin + 1; i <= end; ++i) out[i] = text;
   }

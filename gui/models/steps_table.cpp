@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/session.h"
 
 namespace tapelens::gui {
@@ -28,8 +28,8 @@ constexpr std::array<Heading, StepsTable::kColumns> kHeadings = {{
     {"Notes", "Why the step is unlike the others"},
 }};
 
-QString bytes_of(int64_t bytes) { return QString::fromStdString(report::bytes_text({bytes})); }
-QString count_of(uint64_t count) { return QString::fromStdString(report::count_text(count)); }
+QString bytes_of(int64_t bytes) { return QString::fromStdString(text::bytes_text({bytes})); }
+QString count_of(uint64_t count) { return QString::fromStdString(text::count_text(count)); }
 
 }  // namespace
 
@@ -91,7 +91,7 @@ QString StepsTable::text(size_t row, Column column) const {
     case backward:
       return count_of(s.backward_allocations);
     case time:
-      return QString::fromStdString(report::time_text(model::Time{s.end.ns - s.begin.ns}));
+      return QString::fromStdString(text::time_text(model::Time{s.end.ns - s.begin.ns}));
     case note: {
       QStringList why{out_.peak[row], out_.growth[row]};
       why.removeAll({});

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
 #include "gui/models/visible_text.h"
@@ -78,13 +78,13 @@ QString verdict_effect(const verify::Verdict& v) {
     if (before.value <= 0 || before == after) return "";
     return QString(" (%1%2)")
         .arg(after < before ? "\u2212" : "+")
-        .arg(visible(report::percent_text(after < before ? before - after : after - before, before)));
+        .arg(visible(text::percent_text(after < before ? before - after : after - before, before)));
   };
-  QString text = "Peak " + visible(report::bytes_text(v.bare.peak)) + " \u2192 " +
-                 visible(report::bytes_text(v.rewritten.peak)) + change(v.bare.peak, v.rewritten.peak);
+  QString text = "Peak " + visible(text::bytes_text(v.bare.peak)) + " \u2192 " +
+                 visible(text::bytes_text(v.rewritten.peak)) + change(v.bare.peak, v.rewritten.peak);
   if (v.bare.step_ns && v.rewritten.step_ns) {
-    text += ", a step " + visible(report::time_text(model::Time{*v.bare.step_ns})) + " \u2192 " +
-            visible(report::time_text(model::Time{*v.rewritten.step_ns}));
+    text += ", a step " + visible(text::time_text(model::Time{*v.bare.step_ns})) + " \u2192 " +
+            visible(text::time_text(model::Time{*v.rewritten.step_ns}));
   }
   return text;
 }

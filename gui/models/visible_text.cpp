@@ -2,13 +2,13 @@
 
 #include <QTextDocument>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 
 namespace tapelens::gui {
 
-QString visible(std::string_view utf8) { return QString::fromStdString(report::printable(utf8)); }
+QString visible(std::string_view utf8) { return QString::fromStdString(text::printable(utf8)); }
 
-QString visible_lines(std::string_view utf8) { return QString::fromStdString(report::printable_lines(utf8)); }
+QString visible_lines(std::string_view utf8) { return QString::fromStdString(text::printable_lines(utf8)); }
 
 QString plain_tip(const QString& text) {
   if (!Qt::mightBeRichText(text)) return text;

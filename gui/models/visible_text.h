@@ -7,7 +7,7 @@
 
 namespace tapelens::gui {
 
-// Escapes text as report::printable() does.
+// Escapes text as text::printable() does.
 QString visible(std::string_view utf8);
 // The same for text of several lines; line breaks stay.
 QString visible_lines(std::string_view utf8);

@@ -5,13 +5,15 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPainter>
 #include <QStackedWidget>
 #include <QStringList>
+#include <QStyledItemDelegate>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/models/visible_text.h"
-#include "gui/modules/shares_delegate.h"
 #include "gui/widgets/category_bar.h"
 #include "gui/widgets/choice_bar.h"
 #include "gui/widgets/table_header.h"
@@ -25,6 +27,33 @@ constexpr qint32 kStateVersion = 1;
 constexpr int kOpenLevels = 1;  // levels below the outermost modules that are open at first
 // In average characters.
 constexpr int kNameWidth = 44, kSharesWidth = 30, kNumberWidth = 15;
+
+// Draws a bar: a module's bytes by category, relative to the largest module.
+class SharesDelegate : public QStyledItemDelegate {
+ public:
+  explicit SharesDelegate(const ModuleTree& tree, QObject* parent = nullptr)
+      : QStyledItemDelegate(parent), tree_(tree) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyledItemDelegate::paint(painter, option, index);  // the background: selected, hovered
+    const auto parts = index.data(ModuleTree::parts_role).value<QList<qint64>>();
+    const double most = static_cast<double>(std::max<qint64>(1, index.data(ModuleTree::most_role).toLongLong()));
+    const QRectF box = QRectF(option.rect).adjusted(kGap / 2, 4, -kGap / 2, -4);
+    if (box.width() <= 0 || box.height() <= 0) return;
+    qint64 before = 0;
+    for (qsizetype part = 0; part < parts.size(); ++part) {
+      const double from = box.width() * static_cast<double>(before) / most;
+      before += parts[part];
+      const double to = box.width() * static_cast<double>(before) / most;
+      if (to > from)
+        painter->fillRect(QRectF(box.left() + from, box.top(), to - from, box.height()),
+                          theme().category(tree_.kinds_shown()[static_cast<size_t>(part)]));
+    }
+  }
+
+ private:
+  const ModuleTree& tree_;  // defines the columns
+};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/table_header.h"
 #include "gui/widgets/table_text.h"
 #include "gui/widgets/theme.h"
@@ -153,10 +153,10 @@ void PeakList::count() {
     for (int row = 0; row < shown; ++row)
       bytes += table_->allocation(rows_->mapToSource(rows_->index(row, 0)).row()).bytes;
   }
-  const std::string total = report::plural(static_cast<uint64_t>(all), "allocation", "allocations");
+  const std::string total = text::plural(static_cast<uint64_t>(all), "allocation", "allocations");
   count_->setText(QString::fromStdString(shown == all ? total
-                                                      : report::count_text(static_cast<uint64_t>(shown)) + " of " +
-                                                            total + ", " + report::bytes_text(bytes)));
+                                                      : text::count_text(static_cast<uint64_t>(shown)) + " of " +
+                                                            total + ", " + text::bytes_text(bytes)));
   nothing_->setText(all == 0 ? QStringLiteral("Nothing was alive at this moment.")
                              : QStringLiteral("No allocation matches the filter."));
   nothing_->setVisible(shown == 0 && table_->peak() != nullptr);

@@ -10,7 +10,7 @@
 #include <QStringList>
 #include <QVBoxLayout>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/peak/groups_view.h"
 #include "gui/peak/peak_list.h"
@@ -45,9 +45,9 @@ QString where_text(const report::Peak& peak) {
 
 QString headline_of(const report::Peak& peak, const QString& device, bool is_the_peak) {
   return QStringLiteral("%1 on %2%3, %4 after the start, %5; %6")
-      .arg(visible(report::bytes_text(peak.bytes)), device, is_the_peak ? QStringLiteral(" at the peak") : QString(),
-           visible(report::time_text(peak.time)), where_text(peak),
-           visible(report::plural(peak.live_allocations, "allocation", "allocations")));
+      .arg(visible(text::bytes_text(peak.bytes)), device, is_the_peak ? QStringLiteral(" at the peak") : QString(),
+           visible(text::time_text(peak.time)), where_text(peak),
+           visible(text::plural(peak.live_allocations, "allocation", "allocations")));
 }
 
 Page* make_peak_page(Session& session) { return new PeakPage(session); }
@@ -245,7 +245,7 @@ void PeakPage::show_allocation() {
   }
   const report::Allocation& a = list_->table().allocation(row);
   what_->setText(what_text(a));
-  QStringList facts{visible(report::bytes_text(a.bytes) + (a.layout.empty() ? "" : ", " + a.layout))};
+  QStringList facts{visible(text::bytes_text(a.bytes) + (a.layout.empty() ? "" : ", " + a.layout))};
   facts.append(
       QStringLiteral("Made %1 %2")
           .arg(a.op.empty() ? QStringLiteral("outside of operators") : QStringLiteral("by ") + visible(a.op),

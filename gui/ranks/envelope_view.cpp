@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLines = 11;  // height, in lines of text
 
-QString text_of(int64_t bytes) { return QString::fromStdString(report::bytes_text({bytes})); }
+QString text_of(int64_t bytes) { return QString::fromStdString(text::bytes_text({bytes})); }
 
 }  // namespace
 

@@ -16,7 +16,7 @@
 
 #include "analyzer/ranks/files.h"
 #include "analyzer/ranks/words.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/ranks/envelope_view.h"
 #include "gui/widgets/choice_bar.h"
@@ -43,7 +43,7 @@ QLabel* words_label() {
 QString headline_of(const ranks::Job& job) {
   QString hosts;
   if (job.hosts.size() == 1) hosts = QStringLiteral(" on ") + visible(job.hosts.front());
-  if (job.hosts.size() > 1) hosts = QStringLiteral(" on %1 hosts").arg(visible(report::count_text(job.hosts.size())));
+  if (job.hosts.size() > 1) hosts = QStringLiteral(" on %1 hosts").arg(visible(text::count_text(job.hosts.size())));
   return QStringLiteral("%1%2, peak on %3: %4")
       .arg(visible(ranks::count_of_ranks(job)), hosts, visible(job.device_type), visible(ranks::peak_text(job)));
 }
@@ -240,7 +240,7 @@ void RanksPage::show_job() {
   QStringList odd = odd_of(job);
   if (const auto more = static_cast<size_t>(odd.size()); more > kMostLines) {
     odd.resize(kMostLines);
-    odd << QStringLiteral("and %1 more: marked in the table").arg(visible(report::count_text(more - kMostLines)));
+    odd << QStringLiteral("and %1 more: marked in the table").arg(visible(text::count_text(more - kMostLines)));
   }
   odd_->setText(odd.join('\n'));
   odd_->setVisible(!odd.isEmpty());
@@ -249,13 +249,13 @@ void RanksPage::show_job() {
     remarks << QStringLiteral("Left out: ") + visible(source.file) + QStringLiteral(": ") + visible(source.why);
   if (const auto count = static_cast<size_t>(remarks.size()); count > kMostLines) {
     remarks.resize(kMostLines);
-    remarks << QStringLiteral("and %1 more files left out").arg(visible(report::count_text(count - kMostLines)));
+    remarks << QStringLiteral("and %1 more files left out").arg(visible(text::count_text(count - kMostLines)));
   }
   for (const std::string& remark : ranks::remarks_of(job)) remarks << visible(remark);
   remarks_->setText(remarks.join('\n'));
   remarks_->setVisible(!remarks.isEmpty());
-  tabs_->set_text(0, QStringLiteral("Ranks (%1)").arg(visible(report::count_text(job.ranks.size()))));
-  tabs_->set_text(1, QStringLiteral("Findings (%1)").arg(visible(report::count_text(job.findings.size()))));
+  tabs_->set_text(0, QStringLiteral("Ranks (%1)").arg(visible(text::count_text(job.ranks.size()))));
+  tabs_->set_text(1, QStringLiteral("Findings (%1)").arg(visible(text::count_text(job.findings.size()))));
   const int letter = fontMetrics().averageCharWidth();
   for (int column = 0; column < table_->columnCount(); ++column) view_->setColumnWidth(column, kNumberWidth * letter);
   findings_view_->setColumnWidth(SharedFindings::title, kTitleWidth * letter);

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/peak_table.h"
 #include "gui/models/segments_table.h"
@@ -157,7 +157,7 @@ void MapView::paint_heading(QPainter& p, const picture::SegmentMap::Group& group
   p.setPen(theme().faint);
   p.drawText(
       r.adjusted(wide, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-      tr("%1 in %2, ").arg(bytes_words(group.bytes), visible(report::plural(group.segments, "segment", "segments"))) +
+      tr("%1 in %2, ").arg(bytes_words(group.bytes), visible(text::plural(group.segments, "segment", "segments"))) +
           unused_words(group.bytes - group.used, group.largest_hole));
 }
 

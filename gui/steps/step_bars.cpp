@@ -6,7 +6,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
@@ -86,7 +86,7 @@ void StepBars::set_current(int row) {
 
 QString StepBars::tip(const Bar& bar, int first) const {
   const report::Step& step = table_.steps()[static_cast<size_t>(bar.row)];
-  QString text = QStringLiteral("Step %1\nPeak %2").arg(step.index).arg(visible(report::bytes_text(step.peak)));
+  QString text = QStringLiteral("Step %1\nPeak %2").arg(step.index).arg(visible(text::bytes_text(step.peak)));
   if (first != bar.last) {
     text += QStringLiteral(", the largest of steps %1 to %2")
                 .arg(table_.steps()[static_cast<size_t>(first)].index)
@@ -157,7 +157,7 @@ void StepBars::paint_bytes(QPainter& painter) const {
     const auto row = static_cast<size_t>(bar.row);
     const auto bytes = table_.number(row, StepsTable::peak);
     const int height = static_cast<int>(static_cast<double>(bytes) / most * box.height());
-    const QString text = visible(report::bytes_text({bytes}));
+    const QString text = visible(text::bytes_text({bytes}));
     const QRect place(bar.x0, box.bottom() + 1 - height + (height > 2 * line ? kGap / 2 : -line),
                       bar.x1 - bar.x0 - kGap, line);
     if (painter.fontMetrics().horizontalAdvance(text) > place.width()) continue;

@@ -13,9 +13,10 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/report/detail.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/peak/step_memory.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
 #include "gui/widgets/sparkline.h"
@@ -40,18 +41,18 @@ QString what_stands_out(const StandsOut& out) {
     const QString growth = QStringLiteral("memory ") + why.first();
     if (peaks == 0) return growth;
     return growth +
-           QStringLiteral("; %1").arg(visible(report::plural(peaks, "peak is an outlier", "peaks are outliers")));
+           QStringLiteral("; %1").arg(visible(text::plural(peaks, "peak is an outlier", "peaks are outliers")));
   }
   return out.count == 1 ? QStringLiteral("1 has a note")
-                        : QStringLiteral("%1 have a note").arg(visible(report::count_text(out.count)));
+                        : QStringLiteral("%1 have a note").arg(visible(text::count_text(out.count)));
 }
 
 QString headline_of(const StepsTable& table) {
   if (table.largest() < 0) return {};
   const report::Step& most = table.steps()[static_cast<size_t>(table.largest())];
-  const QString count = visible(report::plural(table.steps().size(), "step", "steps"));
+  const QString count = visible(text::plural(table.steps().size(), "step", "steps"));
   return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
-      .arg(count, visible(report::bytes_text(most.peak)), QString::number(most.index),
+      .arg(count, visible(text::bytes_text(most.peak)), QString::number(most.index),
            what_stands_out(table.outstanding()));
 }
 
@@ -188,7 +189,7 @@ void StepsPage::show_steps() {
   if (!is_stale_ || !isVisible() || session_.document() == nullptr) return;
   is_stale_ = false;
   const Subject& subject = session_.subject();
-  table_->show(session_.shared(), &subject.timeline, report::describe_steps(subject.of.analysis, subject.timeline));
+  table_->show(session_.shared(), &subject.timeline, peak::step_memory(subject.of.analysis, subject.timeline));
   headline_->setText(headline_of(*table_));
   only_->setEnabled(table_->outstanding().count > 0);
   if (table_->outstanding().count == 0) only_->setChecked(false);

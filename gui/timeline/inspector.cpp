@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "analyzer/model/text.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/out_of_memory.h"
@@ -182,7 +183,7 @@ QString summary_of(const Session& session) {
                 "<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td>"
                 "<td align=right style='padding-left:8px'>%3</td></tr>")
                 .arg(breakable(name), unbroken(bytes_words(bytes)),
-                     unbroken(QString::fromStdString(report::percent_text(bytes, subject.device.peak))));
+                     unbroken(QString::fromStdString(text::percent_text(bytes, subject.device.peak))));
   };
   const auto& moment = session.moment();
   if (moment && !session.view().at) {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/timeline/timeline_view.h"
@@ -345,7 +345,7 @@ QString TimelineView::hint() const {
     const auto totals = subject.timeline.allocated(*chosen_);
     return tr("%1 chosen: %2, %3 in all, at most %4 alive. Enter zooms, Esc clears")
         .arg(time_words(Time{chosen_->end.ns - chosen_->begin.ns}),
-             QString::fromStdString(report::plural(totals.allocations, "allocation", "allocations")),
+             QString::fromStdString(text::plural(totals.allocations, "allocation", "allocations")),
              bytes_words(totals.bytes), bytes_words(subject.timeline.largest(*chosen_).bytes));
   }
   if (!cursor_ || cursor_->x() < lanes_->picture_left()) return {};

@@ -12,7 +12,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/timeline/inspector.h"
 #include "gui/timeline/legend.h"
@@ -175,7 +175,7 @@ void TimelinePage::tell_found() {
     words = found->allocations == 0
                 ? tr("nothing found")
                 : tr("%1, at most %2 at once")
-                      .arg(QString::fromStdString(report::plural(found->allocations, "allocation", "allocations")),
+                      .arg(QString::fromStdString(text::plural(found->allocations, "allocation", "allocations")),
                            bytes_words(found->curve.most()));
   } else if (!session_.view().filter.trimmed().isEmpty()) {
     words = tr("searching …");

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
@@ -58,7 +58,7 @@ QString allocation_tip(const Session& session, AllocationId allocation) {
   if (!f.uses.empty()) {
     const auto backward = std::ranges::count_if(f.uses, &AllocationFacts::Use::is_backward);
     rows.add(QObject::tr("used"), QObject::tr("%1, %2 in the backward; last by %3 at %4")
-                                      .arg(visible(report::plural(f.uses.size(), "time", "times")))
+                                      .arg(visible(text::plural(f.uses.size(), "time", "times")))
                                       .arg(backward)
                                       .arg(f.uses.back().op, time_words(f.uses.back().when.begin)));
   }
@@ -86,7 +86,7 @@ QString column_tip(const Scene& scene, size_t at) {
   for (const uint8_t group : order) {
     rows.add(group_label(grouping, group),
              QString("%1  %2").arg(bytes_words(Bytes{column.bytes[group]}),
-                                   visible(report::percent_text(Bytes{column.bytes[group]}, column.most))));
+                                   visible(text::percent_text(Bytes{column.bytes[group]}, column.most))));
   }
   if (const auto& lines = scene.subject.lines) {
     const peak::DeviceMemory& memory = lines->memory;
@@ -111,7 +111,7 @@ QString subject_tip(const Subject& subject) {
       rows.add(QObject::tr("reserved at most"), bytes_words(subject.lines->memory.reserved_peak));
   }
   if (!subject.out_of_memory.empty()) {
-    rows.add(QObject::tr("out of memory"), visible(report::plural(subject.out_of_memory.size(), "time", "times")));
+    rows.add(QObject::tr("out of memory"), visible(text::plural(subject.out_of_memory.size(), "time", "times")));
   }
   return rows.html() + QObject::tr("Click to look at this device");
 }
@@ -137,10 +137,9 @@ QString step_tip(const Session& session, const Interval& step, Time time) {
   rows.add(QObject::tr("phase"), model::phase_name(subject.of.phases.at(time)));
   rows.add(QObject::tr("time"), span_words(step));
   rows.add(QObject::tr("peak"), bytes_words(subject.timeline.largest(step).bytes));
-  rows.add(
-      QObject::tr("allocated"),
-      QObject::tr("%1 in %2")
-          .arg(bytes_words(totals.bytes), visible(report::plural(totals.allocations, "allocation", "allocations"))));
+  rows.add(QObject::tr("allocated"),
+           QObject::tr("%1 in %2")
+               .arg(bytes_words(totals.bytes), visible(text::plural(totals.allocations, "allocation", "allocations"))));
   return rows.html();
 }
 
@@ -178,7 +177,7 @@ QString span_tip(const Session& session, uint32_t span) {
     rows.add(
         QObject::tr("allocated meanwhile"),
         QObject::tr("%1 in %2")
-            .arg(bytes_words(totals.bytes), visible(report::plural(totals.allocations, "allocation", "allocations"))));
+            .arg(bytes_words(totals.bytes), visible(text::plural(totals.allocations, "allocation", "allocations"))));
   }
   return rows.html();
 }

@@ -4,15 +4,15 @@
 #include <QPainterPath>
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
 
 namespace {
 
-QString bytes(Bytes value) { return QString::fromStdString(report::bytes_text(value)); }
-QString time(Time value) { return QString::fromStdString(report::time_text(value)); }
+QString bytes(Bytes value) { return QString::fromStdString(text::bytes_text(value)); }
+QString time(Time value) { return QString::fromStdString(text::time_text(value)); }
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -31,8 +31,7 @@ void CategoryBar::show_categories(std::vector<peak::Category> categories, model:
 }
 
 QString CategoryBar::numbers(const peak::Category& category) const {
-  return QString::fromStdString(report::bytes_text(category.bytes) + "  " +
-                                report::percent_text(category.bytes, whole_));
+  return QString::fromStdString(text::bytes_text(category.bytes) + "  " + text::percent_text(category.bytes, whole_));
 }
 
 // The legend wraps: each line has as many entries as fit.
@@ -120,7 +119,7 @@ bool CategoryBar::event(QEvent* event) {
     if (!part.contains(help->pos())) continue;
     QToolTip::showText(help->globalPos(),
                        category_label(category.kind) + QLatin1Char('\n') + numbers(category) + QStringLiteral(", ") +
-                           QString::fromStdString(report::plural(category.allocations, "allocation", "allocations")),
+                           QString::fromStdString(text::plural(category.allocations, "allocation", "allocations")),
                        this, part);
     return true;
   }

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -145,15 +145,15 @@ QString IcicleView::tip(const Piece& piece) const {
       allocations += tree_->node(parent.children[i]).allocations;
     }
     return QStringLiteral("%1 small groups\n%2, %3 of all, %4\nZoom in to see them")
-        .arg(QString::fromStdString(report::count_text(piece.count)), QString::fromStdString(report::bytes_text(bytes)),
-             QString::fromStdString(report::percent_text(bytes, whole)),
-             QString::fromStdString(report::plural(allocations, "allocation", "allocations")));
+        .arg(QString::fromStdString(text::count_text(piece.count)), QString::fromStdString(text::bytes_text(bytes)),
+             QString::fromStdString(text::percent_text(bytes, whole)),
+             QString::fromStdString(text::plural(allocations, "allocation", "allocations")));
   }
   const QString path = piece.node == GroupTree::kRoot ? root_name_ : tree_->path(piece.node);
   return QStringLiteral("%1\n%2, %3 of all, %4")
-      .arg(path, QString::fromStdString(report::bytes_text({node.bytes})),
-           QString::fromStdString(report::percent_text({node.bytes}, whole)),
-           QString::fromStdString(report::plural(node.allocations, "allocation", "allocations")));
+      .arg(path, QString::fromStdString(text::bytes_text({node.bytes})),
+           QString::fromStdString(text::percent_text({node.bytes}, whole)),
+           QString::fromStdString(text::plural(node.allocations, "allocation", "allocations")));
 }
 
 QColor IcicleView::color(const Piece& piece) const {
@@ -173,7 +173,7 @@ void IcicleView::paint(QPainter& painter, const Piece& piece) const {
   const QColor ink = piece.node == GroupTree::kRoot ? theme().text : text_on(ground);
   painter.setPen(ink);
   const QString name = label(piece.node);
-  const QString bytes = QString::fromStdString(report::bytes_text({tree_->node(piece.node).bytes}));
+  const QString bytes = QString::fromStdString(text::bytes_text({tree_->node(piece.node).bytes}));
   const int room = inner.width() - fontMetrics().horizontalAdvance(bytes) - 2 * kGap;
   if (room >= fontMetrics().horizontalAdvance(name)) {
     painter.drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, name);

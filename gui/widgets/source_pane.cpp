@@ -13,8 +13,8 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/model/text.h"
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/python_colors.h"
 #include "gui/widgets/theme.h"
@@ -218,7 +218,7 @@ void SourcePane::show_file(const QString& path) {
   const Source source = read(file, static_cast<int>(frame.line));
   if (source.is_part) {
     remark_->setText(QStringLiteral("Only the lines around are shown: the file has %1.")
-                         .arg(QString::fromStdString(report::bytes_text({file.size()}))));
+                         .arg(QString::fromStdString(text::bytes_text({file.size()}))));
     remark_->show();
   }
   const std::string_view content(source.text.constData(), static_cast<size_t>(source.text.size()));

@@ -10,8 +10,7 @@
 #include <array>
 #include <cmath>
 
-#include "analyzer/report/colors.h"
-#include "analyzer/report/layout.h"
+#include "analyzer/report/categories.h"
 
 namespace tapelens::gui {
 

@@ -1,4 +1,5 @@
-// Modules whose forward could be run again in the backward, ranked by what that frees at the peak for how much time.
+// Finds modules whose forward the backward could recompute. The check ranks them by the bytes that recomputation frees
+// at the peak, divided by its time.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -6,16 +7,18 @@
 #include <map>
 
 #include "analyzer/check/calls.h"
+#include "analyzer/check/frameworks.h"
 #include "analyzer/check/graphs.h"
 
 namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"min-percent", "10", "of the peak that must be freed, what one call needs again not counted"},
+    {"min-percent", "10",
+     "percent of the peak that checkpoints must free, without the largest call, which the backward recomputes"},
 };
 
-// "GPT.layers.*" of "GPT.layers.3": repeated layers are checkpointed together.
+// "GPT.layers.*" for "GPT.layers.3", because one change of the program checkpoints all repeated layers.
 std::string pattern_of(std::string_view path) {
   std::string pattern;
   for (size_t i = 0; i < path.size();) {
@@ -41,9 +44,9 @@ class CheckpointCandidate final : public Check {
             .title = "modules whose activations could be recomputed",
             .help =
                 "Modules that are called several times before the backward, ranked by the bytes that "
-                "torch.utils.checkpoint would free at the peak for each nanosecond of computing their forward "
-                "again. What is saved within a call is there only while that call's part of the backward runs; "
-                "its inputs stay. An opportunity, not a mistake: it costs time.",
+                "torch.utils.checkpoint would free at the peak for each nanosecond of recomputation. The "
+                "tensors that a call saves then exist only during that call's part of the backward; its inputs stay. "
+                "An opportunity, not a mistake: recomputation costs time.",
             .options = kOptions,
             .is_alternative = true};
   }
@@ -52,8 +55,13 @@ class CheckpointCandidate final : public Check {
     const Process& p = context.process;
     const Calls calls(context);
     number_patterns(context);
+    const std::vector<bool> is_checkpointed = checkpointed_calls(context);
     for (const ModuleCallId call : p.module_calls.ids()) {
       Candidate& candidate = candidates_[pattern_[p.module_calls.module[call].value]];
+      if (is_checkpointed[call.value]) {
+        candidate.is_checkpointed = true;
+        continue;
+      }
       const Bytes bytes = calls.at_peak(call);
       if (bytes.value == 0) continue;
       candidate.freed += bytes;
@@ -72,7 +80,8 @@ class CheckpointCandidate final : public Check {
     std::vector<bool> wanted(p.module_calls.rows() + 1, false);
     for (uint32_t row = 1; row <= p.module_calls.rows(); ++row) {
       const ModuleCallId call{row};
-      wanted[row] = calls.backward(call) != kNever && candidates_[pattern_[p.module_calls.module[call].value]].is_one;
+      wanted[row] = !is_checkpointed[row] && calls.backward(call) != kNever &&
+                    candidates_[pattern_[p.module_calls.module[call].value]].is_one;
     }
     const std::vector<Calls::Saved> all = calls.saved(wanted);
     for (size_t first = 0; first < all.size();) {
@@ -92,14 +101,17 @@ class CheckpointCandidate final : public Check {
     d.severity = Severity::info;
     d.title = "checkpoint " + path;
     d.message = counted(candidate.calls, "call") + " of " + path + " hold " + bytes_text(candidate.freed) +
-                " at the peak for their own backward alone. Checkpointed, they are recomputed, for about " +
+                " at the peak only for their own backward. A checkpoint recomputes them, for about " +
                 time_of(candidate) + " a step.";
     d.notes.push_back((rank == 1 ? "best" : "number " + std::to_string(rank)) + " of " + std::to_string(rates_.size()) +
                       ": frees " + fixed(candidate.rate() * 1e3, 0) + " MB for each second of recomputing");
-    d.notes.push_back("while the backward of one call runs, " + bytes_text(candidate.largest) +
-                      " of it are there again");
-    d.fix.text =
-        "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), about +" + time_of(candidate) + " a step";
+    d.notes.push_back("while the backward of one call runs, " + bytes_text(candidate.largest) + " of it exist again");
+    if (candidate.is_checkpointed) d.notes.push_back("other calls of " + path + " are checkpointed already");
+    // The switch of a library checkpoints the layers of a stack.
+    const bool is_layer = candidate.is_of_library && path.ends_with(".*");
+    const std::string phrase = is_layer ? in_framework(context.in_use, Remedy::checkpointing) : "";
+    d.fix.text = (phrase.empty() ? "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)" : phrase) +
+                 ", about +" + time_of(candidate) + " a step";
     return d;
   }
 
@@ -109,6 +121,8 @@ class CheckpointCandidate final : public Check {
     int64_t nanoseconds = 0;
     uint64_t calls = 0;
     bool is_one = false;
+    bool is_checkpointed = false;  // by the program, in some calls
+    bool is_of_library = false;    // a module of transformers or diffusers
     double rate() const {
       return static_cast<double>(freed.value) / static_cast<double>(std::max<int64_t>(nanoseconds, 1));
     }
@@ -130,8 +144,11 @@ class CheckpointCandidate final : public Check {
     candidates_.assign(numbers.size() + 1, {});
   }
 
-  static void add(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved, Sink& sink) {
+  void add(const Context& context, const Calls& calls, std::span<const Calls::Saved> saved, Sink& sink) {
     const ModuleCallId call = saved.front().call;
+    Candidate& candidate = candidates_[pattern_[context.process.module_calls.module[call].value]];
+    candidate.is_of_library =
+        is_of_library_model(context.text, stack_of(context.process, context.text, saved.front().allocation));
     const ModuleCalls& all = context.process.module_calls;
     const auto [change, bytes] = checkpointed(context, calls, saved);
     const Place place{{}, {}, {}, all.module[call], {}};
@@ -140,7 +157,7 @@ class CheckpointCandidate final : public Check {
 
   std::vector<uint32_t> pattern_;      // by module
   std::vector<Candidate> candidates_;  // by pattern
-  std::vector<double> rates_;          // of the candidates, best first
+  std::vector<double> rates_;          // rates of the candidates, best first
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Checkpoints that a program has, and that free less than they could: one over many modules, and the last segment of
-// checkpoint_sequential.
+// Finds checkpoints that free less than possible: a checkpoint over many modules, and checkpoint_sequential, which does
+// not checkpoint its last segment.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -89,12 +89,12 @@ class CheckpointSegments final : public Check {
 
   static StackId line(const Context& context, const Recomputed& one) { return place_of(context, one.forward).stack; }
 
-  // A tensor of a call that nothing else of the recomputation reads is there when the backward comes to its call. An
-  // input of a later call is kept from the forward on.
+  // Predicts a checkpoint for each call. A tensor that no later call reads then exists from the begin of its call's
+  // backward on. An input of a later call stays in memory from the forward on.
   static void emit(const Context& context, const Recomputed& one, Sink& sink) {
     const Process& p = context.process;
     Place place = place_of(context, one.forward);
-    place.op = {}, place.module = {};  // of all calls
+    place.op = {}, place.module = {};  // the place stands for all calls
     size_t first = 0;
     for (const ModuleCallId call : one.calls) {
       const Time begin = p.module_calls.begin[call], end = std::min(p.module_calls.end[call], one.end);
@@ -125,11 +125,11 @@ class CheckpointSegments final : public Check {
     if (inner.empty()) return;
     peak::WhatIf change;
     for (const AllocationId tensor : inner) {
-      change.ends.push_back({tensor, Time{p.allocations.time[tensor].ns - 1}});
+      change.never_make(p, tensor);
       change.extras.push_back({tensor, {again, p.freed(tensor)}, p.allocations.bytes[tensor]});
     }
     for (const AllocationId tensor : tensors) add_input(context, one, tensor, end, change);
-    // Running it again needs what running it needed.
+    // The recomputation has the same temporaries as the call.
     const Time begin = p.module_calls.begin[call];
     const Bytes more =
         context.timeline.largest({begin, end}).bytes - context.timeline.live(context.timeline.at(begin)) - bytes;
@@ -138,7 +138,8 @@ class CheckpointSegments final : public Check {
              change, kWhole);
   }
 
-  // What a later call reads: there since the forward, of which the recording has no tensor any more.
+  // Keeps an input of a later call from the forward on. The extra has no allocation, because the program freed the
+  // tensor of the forward.
   static void add_input(const Context& context, const Recomputed& one, AllocationId tensor, Time end,
                         peak::WhatIf& change) {
     const Process& p = context.process;
@@ -147,10 +148,9 @@ class CheckpointSegments final : public Check {
     change.extras.push_back({{}, {forward, p.allocations.time[tensor]}, p.allocations.bytes[tensor]});
   }
 
-  // Of the outermost module call: not later than any input is made.
+  // The begin of the outermost module call. All inputs of the inner calls are made after it.
   static Time forward_begin(const Process& p, OperatorId op) {
-    ModuleCallId call = p.operators.module_call[op];
-    while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
+    const ModuleCallId call = outermost_call(p, op);
     return call ? p.module_calls.begin[call] : p.operators.begin[op];
   }
 

@@ -10,14 +10,14 @@ constexpr std::string_view kFile = "/torch/utils/checkpoint.py";
 
 bool is_of_checkpoint(const Text& text, FrameId frame) { return text.string(text.frame_file[frame]).ends_with(kFile); }
 
-// Calls of modules in the order of time, those inside of others behind them.
+// Calls of modules in the order of time. A call comes before the calls inside it.
 class ModuleCallTree {
  public:
   explicit ModuleCallTree(const Process& process) : calls_(process.module_calls), children_(calls_.rows() + 1) {
     for (const ModuleCallId call : calls_.ids()) children_[calls_.parent[call].value].push_back(call);
   }
 
-  // The calls that begin in an interval and are in none that does.
+  // The calls that begin in an interval and whose parent begins before it.
   std::vector<ModuleCallId> outermost_in(Interval when) const {
     std::vector<ModuleCallId> found;
     const auto& begins = calls_.begin.raw;
@@ -36,7 +36,7 @@ class ModuleCallTree {
   std::vector<std::vector<ModuleCallId>> children_;
 };
 
-// Whether checkpoint_sequential runs it itself: no checkpoint is between.
+// Whether checkpoint_sequential calls the module without a checkpoint.
 bool is_in_last_segment(const Text& text, StackId stack) {
   for (const FrameId frame : text.stack(stack)) {
     if (!is_of_checkpoint(text, frame)) continue;
@@ -53,9 +53,9 @@ bool is_in_sequence(const Text& text, StackId stack) {
   });
 }
 
-// Unpacking is an evaluation within that of the node whose save it is.
+// The evaluation that unpacks a save is inside the evaluation of the node that has the save.
 OperatorId forward_of(const Process& p, EvaluationId unpacking) {
-  constexpr uint32_t kMostUnpacked = 64;  // by one node
+  constexpr uint32_t kMostUnpacked = 64;  // saves of one node
   for (uint32_t row = unpacking.value; row > 0 && unpacking.value - row < kMostUnpacked; --row) {
     const EvaluationId around{row};
     const NodeId node = p.evaluations.node[around];
@@ -108,7 +108,7 @@ std::vector<LastSegment> last_segments(const Context& context) {
   const Process& p = context.process;
   std::vector<uint8_t> is_seen(p.module_calls.rows() + 1);
   std::vector<LastSegment> all;
-  uint32_t modules = 0;  // of the sequence that is running
+  uint32_t modules = 0;  // called so far by the current sequence
   for (const OperatorId op : p.operators.ids()) {
     ModuleCallId call = p.operators.module_call[op];
     if (!call || p.operators.evaluation[op] || !p.operators.stack[op]) continue;
@@ -118,7 +118,7 @@ std::vector<LastSegment> last_segments(const Context& context) {
       around.push_back(call = p.module_calls.parent[call]);
     }
     for (const ModuleCallId one : around) is_seen[one.value] = 1;
-    if (p.module_calls.parent[call]) continue;  // inside of one that was seen
+    if (p.module_calls.parent[call]) continue;  // inside a call that was seen
     const StackId stack = stack_of(p, context.text, op);
     if (!is_in_sequence(context.text, stack)) {
       modules = 0;

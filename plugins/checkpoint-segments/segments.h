@@ -1,4 +1,5 @@
-// Checkpointing that a program has: what a backward computes again at once, and what a sequence of segments leaves out.
+// Finds the checkpoints of a program: the calls that one backward recomputes together, and the modules that
+// checkpoint_sequential does not checkpoint.
 #pragma once
 
 #include <vector>
@@ -7,25 +8,25 @@
 
 namespace tapelens::check::segments {
 
-// One forward that is computed again in a backward, over calls of modules that follow one another.
+// A part of the forward that a backward recomputes: successive calls of modules.
 struct Recomputed {
-  EvaluationId evaluation;            // that unpacks its first tensor
-  OperatorId forward;                 // whose backward asked for it; none: not known
-  Time end;                           // of its last call
-  std::vector<ModuleCallId> calls;    // of the recomputation: siblings, the first level at which there are several
-  std::vector<AllocationId> tensors;  // that it makes, in the order of time
+  EvaluationId evaluation;            // the evaluation that unpacks its first tensor
+  OperatorId forward;                 // the operator whose backward needs the tensors; none: not known
+  Time end;                           // end of the last call
+  std::vector<ModuleCallId> calls;    // siblings: the outermost level that has several calls
+  std::vector<AllocationId> tensors;  // recomputed tensors, in the order of time
 };
 std::vector<Recomputed> recomputed_segments(const Context& context);
 
-// Calls of the last segment of one torch.utils.checkpoint.checkpoint_sequential, which it does not checkpoint.
+// The calls of the last segment of a torch.utils.checkpoint.checkpoint_sequential, which does not checkpoint them.
 struct LastSegment {
-  StackId stack;                    // of the first operator
+  StackId stack;                    // stack of the first operator
   std::vector<ModuleCallId> calls;  // in the order of time
-  uint32_t modules = 0;             // that the sequence calls in all
+  uint32_t modules = 0;             // number of modules in all segments
 };
 std::vector<LastSegment> last_segments(const Context& context);
 
-// The program's frame that calls a checkpoint, of what runs in it; none: it runs in none.
+// The program's frame that calls the checkpoint. None if the stack is not inside a checkpoint.
 FrameId frame_around_checkpoint(const Text& text, StackId stack);
 
 }  // namespace tapelens::check::segments

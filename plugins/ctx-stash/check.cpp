@@ -13,7 +13,7 @@ namespace tapelens::check {
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "1MiB", "tensors of less are not looked at"},
+    Option{"min-bytes", "1MiB", "smaller tensors are ignored"},
 };
 
 class CtxStash final : public Check {

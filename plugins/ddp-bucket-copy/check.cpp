@@ -1,4 +1,4 @@
-// Gradients beside the buckets of DistributedDataParallel that hold the same values.
+// Finds gradients whose values the buckets of DistributedDataParallel hold as well.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/check/frameworks.h"
 #include "analyzer/peak/communication.h"
 
 namespace tapelens::check {
@@ -42,28 +43,29 @@ class DdpBucketCopy final : public Check {
     for (size_t at = 0; at < gradients.size(); ++at) {
       const AllocationId gradient = gradients[at];
       const Interval life{p.allocations.time[gradient], p.freed(gradient)};
-      // The backward makes it all the same, and DDP moves it to its bucket before the next one.
+      // The backward still makes the gradient. DDP moves it into its bucket before the backward makes the next one.
       const Time next = at + 1 < gradients.size() ? p.allocations.time[gradients[at + 1]] : life.end;
       peak::WhatIf change;
       change.ends.push_back({gradient, Time{std::min(next, life.end).ns - 1}});
       if (gradient == gradients.front()) keep_buckets(p, buckets, gradients, change);
-      // All of a model's are one finding, at the line that wraps it.
+      // All gradients of a model are one finding, at the line that wraps the model.
       Place place{};
       place.stack = stack_of(p, context.text, buckets.front());
       sink.add({.place = place, .allocation = gradient, .bytes = p.allocations.bytes[gradient], .when = life}, change);
     }
   }
 
-  Description describe(const Context&, const Group& group) const override {
+  Description describe(const Context& context, const Group& group) const override {
     Description words;
     words.severity = Severity::info;
     words.title = "DDP's gradients are in its buckets as well";
     words.message = bytes_text(group.bytes) +
                     " of gradients are copied into the buckets of DistributedDataParallel and back. As views of the "
-                    "buckets they take nothing.";
+                    "buckets, they take no memory.";
     words.notes.emplace_back(
-        "DDP makes its buckets anew in the second iteration: with views, the first ones are there until then.");
-    words.fix.text = "DistributedDataParallel(..., gradient_as_bucket_view=True)";
+        "DDP replaces its buckets in the second iteration: with views, the first buckets are alive until then.");
+    const std::string phrase = in_framework(context.in_use, Remedy::bucket_views);
+    words.fix.text = phrase.empty() ? "DistributedDataParallel(..., gradient_as_bucket_view=True)" : phrase;
     words.fix.is_small = true;
     return words;
   }
@@ -78,13 +80,13 @@ class DdpBucketCopy final : public Check {
     return buckets;
   }
 
-  // What a backward hands to a bucket is freed in it.
+  // The backward frees a gradient that DDP moves into a bucket.
   static bool outlives_backward(const Process& p, AllocationId gradient) {
     const auto behind = std::ranges::upper_bound(p.backwards, p.allocations.time[gradient], {}, &Backward::begin);
     return behind == p.backwards.begin() || p.freed(gradient) > std::prev(behind)->end;
   }
 
-  // That are no buckets themselves, made while there are some.
+  // Gradients that are not buckets, made after the first bucket.
   static std::vector<AllocationId> gradients_beside(const Context& context, const std::vector<AllocationId>& buckets) {
     const Process& p = context.process;
     const std::set<AllocationId> is_bucket(buckets.begin(), buckets.end());
@@ -102,12 +104,12 @@ class DdpBucketCopy final : public Check {
     return gradients;
   }
 
-  // DDP gives its first buckets back and makes others. Gradients that are views of them keep them until those are
-  // there.
+  // DDP replaces its first buckets by others. Gradients that are views keep the first buckets alive until the others
+  // exist.
   static void keep_buckets(const Process& p, const std::vector<AllocationId>& buckets,
                            const std::vector<AllocationId>& gradients, peak::WhatIf& change) {
     const Time last{p.allocations.time[buckets.back()].ns + 1};
-    std::vector<Time> frees;  // the latest so far, in the order of gradients
+    std::vector<Time> frees;  // latest free of the gradients so far
     for (const AllocationId gradient : gradients) {
       frees.push_back(std::max(frees.empty() ? Time{} : frees.back(), p.freed(gradient)));
     }

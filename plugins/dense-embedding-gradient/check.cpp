@@ -1,4 +1,4 @@
-// Gradients of embeddings that are as large as the table, for few rows of it.
+// Finds gradients of embeddings that are as large as the table, although the batch reads few rows.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::array kOptions = {
     Option{"ratio", "8", "how many times the table must be larger than the rows that are looked up"},
 };
 
-// torch.optim's that take sparse gradients as they are.
+// Optimizers of torch.optim that accept sparse gradients.
 constexpr std::string_view kSparse[] = {"SGD", "SparseAdam", "Adagrad"};
 
 // One lookup, and the gradient of the whole table that its backward makes.
@@ -57,7 +57,7 @@ class DenseEmbeddingGradient final : public Check {
       if (!lines.contains(place.stack)) continue;
       const Interval life{p.allocations.time[one.gradient], p.freed(one.gradient)};
       peak::WhatIf change;
-      change.ends.push_back({one.gradient, Time{life.begin.ns - 1}});
+      change.never_make(p, one.gradient);
       change.extras.push_back({one.gradient, life, one.sparse});
       sink.add({.place = place,
                 .allocation = one.gradient,
@@ -95,8 +95,8 @@ class DenseEmbeddingGradient final : public Check {
   }
 
  private:
-  // Nodes whose gradient goes into one table, and into nothing else that is no lookup: a head that shares the weight
-  // makes a dense gradient anyway.
+  // By node: whether a node that is not a lookup has an edge to it. A head that shares the table's weight makes a dense
+  // gradient in any case.
   static std::vector<uint8_t> shared_leaves(const Process& p, const NameSet& types) {
     std::vector<uint8_t> is_shared(p.nodes.rows() + 1);
     for (const NodeId node : p.nodes.ids()) {
@@ -139,7 +139,7 @@ class DenseEmbeddingGradient final : public Check {
     return all;
   }
 
-  // By evaluation of such a node: the largest allocation made in it.
+  // By evaluation of a node of these types: the largest allocation made in it.
   static std::unordered_map<uint32_t, AllocationId> largest_of_evaluations(const Context& context,
                                                                            const NameSet& types) {
     const Process& p = context.process;
@@ -153,7 +153,8 @@ class DenseEmbeddingGradient final : public Check {
     return largest;
   }
 
-  // Of a lookup's result: as many rows as indices, or, of bags, as their sizes.
+  // Bytes of one row of a lookup's result. The result of an embedding has one row for each index. That of an
+  // EmbeddingBag has one row for each bag.
   static Bytes row_bytes(const Context& context, NodeId node, int64_t indices) {
     const Process& p = context.process;
     int64_t rows = indices;
@@ -166,18 +167,14 @@ class DenseEmbeddingGradient final : public Check {
       return std::ranges::any_of(context.provenance.saves(id), [&](SaveId save) { return p.saves.node[save] == node; });
     };
     Bytes result;
-    const auto& times = p.allocations.time.raw;
-    const auto begin = static_cast<uint64_t>(p.operators.begin[called].ns);
-    for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
-         at != times.end() && *at <= static_cast<uint64_t>(p.operators.end[called].ns); ++at) {
-      const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+    for (const AllocationId id : allocations_during(p, called)) {
       const bool is_result = context.provenance.maker(id) == called && p.freed(id) > p.operators.end[called];
       if (is_result && !is_saved_by_it(id)) result = std::max(result, p.allocations.bytes[id]);
     }
     return rows > 0 ? Bytes{result.value / rows} : Bytes{};
   }
 
-  std::unordered_map<uint32_t, Bytes> rows_;  // by table: the most that one lookup reads, with its indices
+  std::unordered_map<uint32_t, Bytes> rows_;  // by table: bytes of the largest lookup's rows and indices
 };
 
 }  // namespace

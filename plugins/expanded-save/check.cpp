@@ -5,30 +5,33 @@
 #include <array>
 
 #include "analyzer/check/content.h"
+#include "plugins/expanded-save/filled.h"
 
 namespace tapelens::check {
 
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "64KiB", "copies of less are not looked at"},
-    Option{"min-ratio", "2", "how many times bigger than what it repeats a copy must be"},
+    Option{"min-bytes", "64KiB", "smaller copies are ignored"},
+    Option{"min-ratio", "2", "least ratio of the copy's size to the size of the repeated tensor"},
 };
 
 // The maker of the copy: PyTorch, inside a product that does not need it, or the program, which may need it.
-enum Variant : uint32_t { kInProduct = 0, kAskedFor = 1 };
+// kFilled: the program, from a constant and a small tensor.
+enum Variant : uint32_t { kInProduct = 0, kAskedFor = 1, kFilled = 2 };
 
 class ExpandedSave final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "expanded-save",
-            .title = "copies that repeat a smaller tensor",
-            .help =
-                "matmul of tensors whose batch dimensions differ expands both and copies what it expanded, once for "
-                "every repetition; autograd then saves the copies. The same product can be had without them: fold "
-                "the dimensions that only one side has into its rows or columns, or write it as torch.einsum, which "
-                "does that. expand() followed by contiguous(), reshape() or clone() and repeat() copy likewise.",
-            .options = kOptions};
+    return {
+        .id = "expanded-save",
+        .title = "copies that repeat a smaller tensor",
+        .help =
+            "If the batch dimensions of two tensors differ, matmul expands both tensors and copies every repetition. "
+            "Autograd then saves the copies. The product needs no copies: fold the dimensions that only one side "
+            "has into its rows or columns, or use torch.einsum, which folds them. repeat(), and expand() "
+            "followed by contiguous(), reshape() or clone(), also copy.",
+        .options = kOptions};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -37,6 +40,7 @@ class ExpandedSave final : public Check {
     const NameSet products(context.text, {"aten::matmul", "aten::einsum", "aten::linear", "aten::tensordot",
                                           "aten::bilinear", "aten::_trilinear", "aten::__matmul__"});
     const NameSet copying(context.text, {"aten::clone", "aten::repeat", "aten::_reshape_copy", "aten::expand_copy"});
+    const NameSet interleaving(context.text, {"aten::repeat_interleave"});
     const Bytes least = options.bytes("min-bytes");
     const int64_t ratio = std::max<int64_t>(2, options.number("min-ratio"));
     Gradients gradients(context);
@@ -44,6 +48,10 @@ class ExpandedSave final : public Check {
       const Bytes bytes = p.allocations.bytes[copy];
       if (contents.is_of_backward(copy)) continue;
       const OperatorId called = context.provenance.maker(copy);
+      if (interleaving.has(p.operators.name[called])) {
+        add_interleaved(context, contents, called, copy, ratio, sink);
+        continue;
+      }
       const bool in_product = products.has(p.operators.name[called]);
       if (!in_product && !contents.is_called_copy(called)) continue;
       const Copied copied = contents.copied(copy);
@@ -65,6 +73,9 @@ class ExpandedSave final : public Check {
                 .when = {p.allocations.time[copy], end}},
                change, in_product ? kInProduct : kAskedFor);
     }
+    for (const expanded::Filled& filled : expanded::find_filled(context, contents, least, ratio)) {
+      add_filled(context, filled, sink);
+    }
   }
 
   Description describe(const Context& context, const Group& group) const override {
@@ -73,6 +84,7 @@ class ExpandedSave final : public Check {
     const Contents contents(context);
     const Copied copied = contents.copied(biggest.allocation);
     Description words;
+    if (group.variant == kFilled) return describe_filled(context, group);
     if (!copied.parts.empty()) {
       words.notes.push_back("The biggest repeats " + layout_text(context.text, copied.parts[0].layout) + ", of which " +
                             std::to_string(distinct_bytes(context.text, copied.parts[0].layout).value) +
@@ -92,15 +104,66 @@ class ExpandedSave final : public Check {
       words.severity = Severity::info;
       words.title = "expanded copy of a smaller tensor (" + name + ")";
       words.message =
-          "The result holds every element of its source several times over. If what reads it takes a view "
-          "with strides of 0, expand() alone is enough.";
+          "The result holds every element of its source several times. If its readers accept a view with strides of "
+          "0, expand() alone is enough. A product can keep the repetitions in the rows of its other side.";
       words.is_proved = false;
-      words.fix = {FixKind::advice, "", {}, "Use expand() without the copy, and let broadcasting do the rest."};
+      words.fix = {FixKind::advice, "", {}, "Use expand() without the copy, and let the operators broadcast."};
     }
     return words;
   }
 
  private:
+  static void add_filled(const Context& context, const expanded::Filled& filled, Sink& sink) {
+    const Process& p = context.process;
+    const Interval life{p.allocations.time[filled.allocation], p.freed(filled.allocation)};
+    peak::WhatIf change;
+    change.never_make(p, filled.allocation);
+    change.extras.push_back({filled.allocation, life, filled.distinct});
+    if (filled.constant && context.provenance.uses(filled.constant).size() == 1) {
+      change.never_make(p, filled.constant);
+    }
+    sink.add({.place = place_of(context, filled.allocation),
+              .allocation = filled.allocation,
+              .bytes = p.allocations.bytes[filled.allocation],
+              .when = life,
+              .number = filled.pattern.value},
+             change, kFilled);
+  }
+
+  static Description describe_filled(const Context& context, const Group& group) {
+    const Occurrence& biggest = group.biggest();
+    const AllocationId pattern{static_cast<uint32_t>(biggest.number)};
+    Description words;
+    words.severity = Severity::info;
+    words.title = "tensor that repeats a smaller mask (" + std::string(context.provenance.name(biggest.place.op)) + ")";
+    words.message = "Its " + bytes_text(biggest.bytes) + " are a constant and a tensor of " +
+                    bytes_text(context.process.allocations.bytes[pattern]) + ", repeated.";
+    words.is_proved = false;
+    words.fix.text =
+        "Make it with size 1 in the repeated dimensions, torch.zeros(1, 1, n, n), and let broadcasting do the rest: "
+        "scaled_dot_product_attention accepts such a mask. Make it once, not in each layer.";
+    return words;
+  }
+
+  // The recording has no layout of the input, so its whole storage counts as different elements.
+  static void add_interleaved(const Context& context, const Contents& contents, OperatorId called, AllocationId copy,
+                              int64_t ratio, Sink& sink) {
+    const Process& p = context.process;
+    const auto inputs = context.provenance.inputs(called);
+    const AllocationId source{inputs.empty() ? 0 : inputs.front()};
+    const Time made = p.operators.end[called], end = p.freed(copy);
+    const bool is_repeated = source && source != copy && end > made && p.allocations.device[source] == context.device &&
+                             p.allocations.bytes[copy].value >= ratio * p.allocations.bytes[source].value;
+    if (!is_repeated || !contents.is_unchanged(copy, made, end) || !contents.is_unchanged(source, made, end)) return;
+    peak::WhatIf change;
+    change.aliases.push_back({copy, source});
+    sink.add({.place = place_of(context, copy),
+              .allocation = copy,
+              .bytes = p.allocations.bytes[copy],
+              .when = {p.allocations.time[copy], end}},
+             change, kAskedFor);
+  }
+
   // The gradient of an expanded input has the size of the copy before it is summed up.
   class Gradients {
    public:
@@ -125,13 +188,9 @@ class ExpandedSave final : public Check {
 
     void drop_in(EvaluationId evaluation, Bytes bytes, Bytes distinct, peak::WhatIf& change) const {
       const Process& p = context_.process;
-      const auto& times = p.allocations.time.raw;
-      const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
-      auto at = std::ranges::lower_bound(times.begin() + 1, times.end(), begin);
-      for (; at != times.end() && *at < static_cast<uint64_t>(p.evaluations.end[evaluation].ns); ++at) {
-        const AllocationId gradient{static_cast<uint32_t>(at - times.begin())};
+      for (const AllocationId gradient : allocations_in(p, evaluation)) {
         if (p.allocations.evaluation[gradient] != evaluation || p.allocations.bytes[gradient] != bytes) continue;
-        change.ends.push_back({gradient, Time{p.allocations.time[gradient].ns - 1}});
+        change.never_make(p, gradient);
         change.extras.push_back({gradient, {p.allocations.time[gradient], p.freed(gradient)}, distinct});
       }
     }

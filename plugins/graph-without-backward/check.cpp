@@ -1,5 +1,5 @@
-// Saves that no backward ever unpacks: of nodes that were never evaluated and that no evaluation passed by; and those
-// that none unpacks again, of graphs that were kept.
+// Finds saves that no backward ever unpacks, because no backward evaluates their graph. Also finds saves that no
+// backward unpacks again, although the program kept their graph.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@ namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
-  kWhole = 0,      // nothing of the graph was differentiated: an evaluation without no_grad
-  kBranch = 1,     // it hangs on a graph that was: a metric of the live loss
-  kGradients = 2,  // it was made while gradients were computed: create_graph without a second backward
-  kKept = 3,       // it was differentiated, and kept for another time that never came: retain_graph
+  kWhole = 0,      // no part of the graph was differentiated: an evaluation without no_grad
+  kBranch = 1,     // a branch of a differentiated graph: a metric of the live loss
+  kGradients = 2,  // a backward made the graph: create_graph without a second backward
+  kKept = 3,       // differentiated once, and kept for a second backward that never ran: retain_graph
 };
 
 constexpr Option kOptions[] = {
-    {"min-percent", "1", "of the peak: graphs that save less are left out"},
+    {"min-percent", "1", "percent of the peak that a graph must save"},
 };
 
 class GraphWithoutBackward final : public Check {
@@ -36,10 +36,10 @@ class GraphWithoutBackward final : public Check {
     return {.id = "graph-without-backward",
             .title = "graphs that are never differentiated",
             .help =
-                "Tensors that autograd saved in graphs of which no backward ever evaluated a node: an evaluation "
-                "or a metric that runs with gradients on. They stay until the last output of the graph dies. "
-                "Under torch.no_grad() nothing is saved. Likewise graphs that retain_graph=True or create_graph=True "
-                "kept, of which no node was evaluated again.",
+                "Tensors that autograd saved in graphs that no backward evaluates: an evaluation or a metric with "
+                "gradients enabled. They stay until the last output of the graph dies. Under torch.no_grad() autograd "
+                "saves nothing. The check also finds graphs that retain_graph=True or create_graph=True keeps and no "
+                "backward evaluates again.",
             .options = kOptions};
   }
 
@@ -49,13 +49,13 @@ class GraphWithoutBackward final : public Check {
     find_candidates(context, graphs);
     join_graphs(p);
     const Interruptions interruptions(p);
-    std::vector<SaveId> found, besides;         // that keep memory, and that keep none themselves
+    std::vector<SaveId> found, besides;         // saves that keep memory, and the others
     std::unordered_map<uint32_t, Bytes> saved;  // by root
     for (const SaveId save : p.saves.ids()) {
       const NodeId node = p.saves.node[save];
       if (!is_candidate_[node.value] || !p.saves.allocation[save]) continue;
       const NodeId root{root_of(node.value)};
-      // It may have been meant for a backward that the program did not come to.
+      // The program may have intended a backward that an interruption prevented.
       if (interruptions.cut({p.nodes.time[root], graphs.died(root)})) continue;
       const bool keeps = keeps_memory(context, save);
       (keeps ? found : besides).push_back(save);
@@ -98,8 +98,8 @@ class GraphWithoutBackward final : public Check {
     switch (group.variant) {
       case kBranch:
         d.title = "a branch of the graph is saved but never differentiated";
-        d.message = "What is computed" + at + " from a tensor of the training graph is never differentiated; " + bytes +
-                    " are saved for it.";
+        d.message = "The branch computed" + at + " from a tensor of the training graph is never differentiated; " +
+                    bytes + " are saved for it.";
         d.fix.text = "compute it from detached tensors (x.detach()), or under torch.no_grad()";
         break;
       case kGradients:
@@ -110,21 +110,20 @@ class GraphWithoutBackward final : public Check {
         break;
       case kKept:
         d.title = "retain_graph=True, but no second backward";
-        d.message = "The backward" + at + " keeps its graph, of which no node is evaluated again; " + bytes +
+        d.message = "The backward" + at + " keeps its graph, but no backward evaluates it again; " + bytes +
                     " stay saved until the last output of the graph is released.";
         d.fix.text = "leave out retain_graph=True";
         d.fix.is_small = true;
         break;
       default:
         if (!d.edit && own_frame(context.text, stack)) {
-          d.title = "graphs that are dropped, of a call that is differentiated at other times";
-          d.message = "Some results of what is called here are never differentiated, others are. Those keep " + bytes +
-                      " until they are released.";
+          d.title = "dropped graphs of a call that is differentiated at other times";
+          d.message = "Some results of this call are never differentiated, others are. The unused results keep " +
+                      bytes + " until the program releases them.";
           d.fix.text =
-              "release what was not used before the call is made again: del its results; in an except block, leave the "
-              "block first (a caught exception keeps the variables of its frames), and keep no exception; calls that "
-              "are "
-              "to have no gradients go under torch.set_grad_enabled(False)";
+              "release unused results before the next call: del them; in an except block, leave the block first (a "
+              "caught exception keeps the variables of its frames), and keep no exception; run calls that need no "
+              "gradients under torch.set_grad_enabled(False)";
           break;
         }
         d.title = "forward with gradients enabled, but no backward()";
@@ -141,7 +140,7 @@ class GraphWithoutBackward final : public Check {
   }
 
  private:
-  // The line alone: what a backward computes is of many operators.
+  // The place has only the line, because a backward runs many operators.
   static Place place_of_backward(const Context& context, Time when) {
     Place place{};
     place.stack = stack_of_backward(context, when);
@@ -164,11 +163,18 @@ class GraphWithoutBackward final : public Check {
     for (size_t first = 0; first < kept.size(); first = next(first)) {
       saved[kept[first].backward] += p.allocations.bytes[p.saves.allocation[kept[first].save]];
     }
+    const auto line_of = [&](const Backward& backward) {
+      return own_frame(context.text, stack_of_backward(context, backward.begin));
+    };
+    std::set<FrameId> lines;  // lines with a large enough graph: a change of a line changes all of its graphs
+    for (size_t at = 0; at < saved.size(); ++at) {
+      if (saved[at] >= std::max(least, Bytes{1})) lines.insert(line_of(p.backwards[at]));
+    }
     EarlyReleases early(context);
     for (size_t first = 0, end = 0; first < kept.size(); first = end) {
       end = next(first);
       const Backward& backward = p.backwards[kept[first].backward];
-      if (saved[kept[first].backward] < least) continue;
+      if (!lines.contains(line_of(backward))) continue;
       std::vector<SaveId> saves;
       Time until{0}, released{0};
       for (size_t i = first; i < end; ++i) {
@@ -188,7 +194,7 @@ class GraphWithoutBackward final : public Check {
     }
   }
 
-  // The calls that the graphs are made by: each is one place, which the last node of each stands for.
+  // The calls that make the graphs. Each call is one place, and its last node represents it.
   using Call = std::pair<uint32_t, uint32_t>;  // root, frame
   Call call_of(const Context& context, NodeId node) {
     const StackId stack = stack_of(context.process, context.text, context.process.nodes.op[node]);
@@ -217,7 +223,8 @@ class GraphWithoutBackward final : public Check {
     }
     for (const auto& [call, last] : last_of_call_) call_of_last_.emplace(last, FrameId{call.second});
   }
-  // What is done with a module's result where it was called, or for that function, is of the module's call.
+  // An operator on a module's result, in the function that calls the module or inside a call from it, belongs to the
+  // module's call.
   FrameId call_beside(const Text& text, StackId stack, const std::set<FrameId>& calls) const {
     for (const FrameId frame : text.stack(stack)) {
       const auto beside = std::ranges::find_if(calls, [&](FrameId call) {
@@ -246,7 +253,7 @@ class GraphWithoutBackward final : public Check {
     }
   }
 
-  // Candidates with an edge between them are of one graph; its root is the node made last.
+  // Candidates with an edge between them belong to one graph. Its root is the node made last.
   void join_graphs(const Process& p) {
     const uint32_t rows = p.nodes.rows();
     root_.resize(size_t{rows} + 1);
@@ -254,7 +261,7 @@ class GraphWithoutBackward final : public Check {
     for (uint32_t row = 1; row <= rows; ++row) {
       if (!is_candidate_[row]) continue;
       for (const uint32_t next : p.nodes.edges_of(NodeId{row})) {
-        // What is computed of gradients that have a graph is a graph of its own.
+        // A graph that is computed from gradients with a graph counts as a separate graph.
         if (next != 0 && is_candidate_[next] && is_of_backward(p, NodeId{row}) == is_of_backward(p, NodeId{next})) {
           join_two(row, next);
         }
@@ -286,10 +293,10 @@ class GraphWithoutBackward final : public Check {
     return leads_to_evaluated_[root.value] ? kBranch : kWhole;
   }
 
-  std::vector<bool> is_created_;                            // by node: by a backward, and never differentiated
-  std::vector<bool> is_candidate_, leads_to_evaluated_;     // by node; the latter of its graph's root in the end
+  std::vector<bool> is_created_;                            // by node: a backward made it, and none evaluated it
+  std::vector<bool> is_candidate_, leads_to_evaluated_;     // by node; the second also by graph, at its root
   std::vector<uint32_t> root_;                              // by node
-  std::optional<FreeCalls> free_;                           // if there is a candidate
+  std::optional<FreeCalls> free_;                           // empty without candidates
   std::map<std::pair<uint32_t, uint32_t>, FrameId> calls_;  // by root and stack
   std::map<Call, NodeId> last_of_call_;
   std::map<NodeId, FrameId> call_of_last_;

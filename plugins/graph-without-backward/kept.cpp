@@ -11,7 +11,7 @@ namespace tapelens::check {
 
 std::vector<KeptSave> kept_for_nothing(const Context& context, const Graphs& graphs) {
   const Process& p = context.process;
-  std::vector<uint32_t> backward_of(p.nodes.rows() + 1, kNoBackward);  // that kept the graph of a node
+  std::vector<uint32_t> backward_of(p.nodes.rows() + 1, kNoBackward);  // by node: the last backward that kept its graph
   std::vector<Time> evaluated(p.nodes.rows() + 1);
   std::vector<uint8_t> is_needed(p.backwards.size());
   for (const EvaluationId evaluation : p.evaluations.ids()) {

@@ -8,14 +8,15 @@
 
 namespace tapelens::check {
 
-// A save that would have been released by the backward.
+// A save of a graph that a backward kept. Without retain_graph or create_graph, the backward releases the save.
 struct KeptSave {
   SaveId save;
-  Time evaluated;     // when the evaluation of its node ended
-  uint32_t backward;  // its place in Process::backwards
+  Time evaluated;     // end of the evaluation of its node
+  uint32_t backward;  // index into Process::backwards
 };
 
-// In the order of their allocations, and of backwards for each. Nothing of a line whose graphs were needed at any time.
+// Sorted by allocation, then by backward. Excludes all backwards of a line if a later backward needed one of their
+// graphs.
 std::vector<KeptSave> kept_for_nothing(const Context& context, const Graphs& graphs);
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// Concatenations that copy, over and over, what an earlier one has joined already.
+// Finds concatenations that repeatedly copy the parts of an earlier concatenation.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -8,22 +8,23 @@
 #include <vector>
 
 #include "analyzer/check/content.h"
+#include "analyzer/check/frameworks.h"
 
 namespace tapelens::check {
 
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "64KiB", "results of less are not looked at"},
+    Option{"min-bytes", "64KiB", "smaller results are ignored"},
     Option{"min-length", "3", "how many concatenations in a row there must be"},
 };
 
 enum Variant : uint32_t { kOutsideOfGraph = 0, kInGraph = 1, kOfTrainer = 2 };
 
-using Growth = std::vector<AllocationId>;  // results, each of which holds the one before it
+using Growth = std::vector<AllocationId>;  // results; each contains the one before it
 
-// Finds growths: results that each hold the one before, while it is shown the results of concatenations in the order of
-// time.
+// Finds growths: results that each contain the one before. Call add() with the results of concatenations in the order
+// of time.
 class Growths {
  public:
   explicit Growths(const Contents& contents) : contents_(contents) {}
@@ -39,7 +40,7 @@ class Growths {
     const auto same_start = by_first_part_.find(copied.parts[0].allocation.value);
     if (growth == none() && same_start != by_first_part_.end()) {
       const Copied before = contents_.copied(growths_[same_start->second].back(), kMostParts);
-      // The same tensors again, and more of them.
+      // The result joins the same tensors as the result before, and more.
       if (before.parts.size() < copied.parts.size() &&
           std::equal(before.parts.begin(), before.parts.end(), copied.parts.begin())) {
         growth = same_start->second;
@@ -49,7 +50,7 @@ class Growths {
       growth = static_cast<uint32_t>(growths_.size());
       growths_.emplace_back();
     } else {
-      by_result_.erase(growths_[growth].back().value);  // the next of a growth holds its last
+      by_result_.erase(growths_[growth].back().value);  // only the last result of a growth can be continued
     }
     growths_[growth].push_back(result);
     by_result_[result.value] = growth;
@@ -74,14 +75,15 @@ class Growths {
 class GrowingConcat final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "growing-concat",
-            .title = "concatenations that copy the former one",
-            .help =
-                "A loop that appends with cat (outputs, a key/value cache, the features of a DenseNet) copies at every "
-                "turn all that it has joined before: n turns copy n * n / 2 parts, two results are there at a time, "
-                "and where autograd saves them, all of them. One buffer of the final size, written part by part, "
-                "holds the same.",
-            .options = kOptions};
+    return {
+        .id = "growing-concat",
+        .title = "concatenations that copy the previous one",
+        .help =
+            "A loop that appends with cat (outputs, a key/value cache, the features of a DenseNet) copies all earlier "
+            "parts in every iteration: n iterations copy n * n / 2 parts. Two results are alive at a time, or all "
+            "of them if autograd saves them. One buffer of the final size, written part by part, has the same "
+            "content.",
+        .options = kOptions};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -95,14 +97,14 @@ class GrowingConcat final : public Check {
       if (!joining.has(p.operators.name[p.allocations.op[result]]) || contents.is_of_backward(result)) continue;
       if (contents.is_called_copy(context.provenance.maker(result))) growths.add(result);
     }
-    // Those that begin with parts of one storage, as the keys and the values of a cache do, are changed together.
+    // One fix changes all growths that begin with parts of one storage, such as the keys and values of a cache.
     std::map<uint32_t, std::vector<const Growth*>> by_source;
     for (const Growth& growth : growths.all()) {
       if (growth.size() < shortest) continue;
       by_source[contents.copied(growth.front(), Growths::kMostParts).parts.front().allocation.value].push_back(&growth);
     }
     for (auto at = by_source.begin(); at != by_source.end(); ++at) {
-      // A variable may hold it until the line makes the next one.
+      // A variable may hold the source until the line makes the next source.
       const AllocationId source{at->first};
       const auto next = std::next(at);
       const bool goes_on = next != by_source.end() &&
@@ -117,29 +119,30 @@ class GrowingConcat final : public Check {
     Description words;
     words.title = name + " in a loop copies the earlier parts again";
     words.message =
-        "Each of these results begins with, or contains, all of the one before it. One buffer of the last "
-        "one's size could hold them all.";
+        "Each of these results begins with, or contains, the whole previous result. One buffer of the last "
+        "result's size can hold all of them.";
     words.notes.push_back("Copied " + std::to_string(copied_bytes(group)) + " bytes in " +
                           std::to_string(group.occurrences.size()) + " results that a later one holds again.");
     if (group.variant == kInGraph) {
       words.severity = Severity::info;
       words.is_proved = false;
-      words.message += " Autograd keeps them, and writing into a buffer that is saved needs a function of its own.";
+      words.message += " Autograd keeps them, and writing into a saved buffer needs a custom autograd function.";
       words.fix = {FixKind::advice,
                    "",
                    {},
-                   "Checkpoint what reads the concatenation (memory-efficient DenseNets do), or write a "
+                   "Checkpoint the reader of the concatenation (as memory-efficient DenseNets do), or write a "
                    "torch.autograd.Function over one buffer."};
     } else if (group.variant == kOfTrainer) {
-      words.title = "Trainer collects what the model returns for all of the evaluation";
+      words.title = "Trainer collects the outputs of the whole evaluation";
       words.message =
-          "With compute_metrics, the outputs of every batch are joined on the device, and copied at each turn. Reduced "
-          "before they are collected, next to nothing is kept.";
+          "With compute_metrics, Trainer joins the outputs of all batches on the device, and copies them for every "
+          "batch. Reduce the outputs before Trainer collects them, and almost nothing is kept.";
       words.fix = {FixKind::advice,
                    "",
                    {},
-                   "Trainer(..., preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), or "
-                   "TrainingArguments(eval_accumulation_steps=N), which moves them to the CPU every N batches"};
+                   "Trainer(..., preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), or " +
+                       in_framework(context.in_use, Remedy::evaluation_outputs) +
+                       ", which moves them to the CPU every N batches"};
     } else {
       words.fix = {
           FixKind::advice,
@@ -162,7 +165,7 @@ class GrowingConcat final : public Check {
            !context.provenance.nodes(context.provenance.maker(result)).empty();
   }
 
-  // The Trainer of transformers, which collects what an evaluation returns.
+  // Whether the Trainer of transformers makes the result, to collect the outputs of an evaluation.
   static bool is_of_trainer(const Context& context, AllocationId result) {
     return std::ranges::any_of(context.text.stack(place_of(context, result).stack), [&](FrameId frame) {
       return context.text.string(context.text.frame_file[frame]).ends_with("/transformers/trainer_pt_utils.py");
@@ -174,7 +177,7 @@ class GrowingConcat final : public Check {
     return is_of_trainer(context, growth.front()) ? kOfTrainer : kOutsideOfGraph;
   }
 
-  // The end of the last use of what the growths begin with, but by them; its life's if something else reads it later.
+  // The end of the source's last use before the growths. If other operators read the source later, the end of its life.
   static Time last_use(const Context& context, AllocationId source, const std::vector<const Growth*>& together) {
     const Process& p = context.process;
     std::vector<OperatorId> joins;
@@ -203,7 +206,7 @@ class GrowingConcat final : public Check {
         if (is_last && variant != kOfTrainer) break;
         const Time birth = p.allocations.time[result];
         peak::WhatIf change;
-        change.ends.push_back({result, Time{birth.ns - 1}});
+        change.never_make(p, result);
         if (result == growth->front()) begin_buffer(context, source, read, last, variant, change);
         sink.add({.place = place,
                   .allocation = result,
@@ -214,14 +217,14 @@ class GrowingConcat final : public Check {
     }
   }
 
-  // The one buffer is there from when its first part is, and is what the last result was; the Trainer needs none.
+  // The buffer has the size of the last result, and exists from its first part on. The Trainer needs no buffer.
   void begin_buffer(const Context& context, AllocationId source, Time read, AllocationId last, Variant variant,
                     peak::WhatIf& change) {
     const Process& p = context.process;
     const bool ends = variant != kInGraph && read < p.freed(source) && !is_in_graph(context, source);
     if (ends) change.ends.push_back({source, read});
     if (variant == kOfTrainer) return;
-    // A program makes those of all layers before it begins.
+    // A program makes the buffers of all layers before the loop begins.
     const AllocationId first = change.ends.front().allocation;
     const Time joined = p.allocations.time[last];
     Interval& chain = chains_[place_of(context, first).stack];
@@ -231,7 +234,7 @@ class GrowingConcat final : public Check {
     change.extras.push_back({{}, {chain.begin, joined}, p.allocations.bytes[last]});
   }
 
-  std::map<StackId, Interval> chains_;  // by the line of first results: when buffers of that line are there
+  std::map<StackId, Interval> chains_;  // by line of the first results: life of the line's buffers
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ bool is_cached_cast(const Context& context, const std::vector<bool>& parameters,
   if (!context.provenance.saves(allocation).empty()) return false;
   const Copy copy = context.provenance.copy_of(allocation);
   if (!copy.source || !parameters[copy.source.value]) return false;
-  // A copy that the program asked for is its own: that operator was given the weight to cast it, not to compute.
+  // If the called operator is the cast, the program requested the copy, and autocast does not cache it.
   return copy.op != called && p.allocations.bytes[allocation] != p.allocations.bytes[copy.source];
 }
 

@@ -7,10 +7,10 @@
 
 namespace tapelens::check {
 
-// Whether an operator cast a parameter for itself, and the copy outlives it although nothing saved it.
+// Whether an operator cast a parameter implicitly, and the copy outlives the operator without a save.
 bool is_cached_cast(const Context& context, const std::vector<bool>& parameters, AllocationId allocation);
 
-// The statement with the region of autocast that a call is in; none: it is not known.
+// The statement that begins the autocast region around a call; none: not known.
 EditLine autocast_line(const Context& context, StackId stack);
 
 }  // namespace tapelens::check

@@ -1,4 +1,4 @@
-// What the program holds across the peak and never uses again.
+// Finds tensors that the program holds across the peak and never uses again.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -16,24 +16,26 @@
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/reference.h"
 #include "plugins/idle-holder/casts.h"
+#include "plugins/idle-holder/restored.h"
 #include "plugins/idle-holder/stale_state.h"
 
 namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
-  kHeld = 0,       // by a variable: logits, a batch
-  kCollected = 1,  // for more than a step
-  kState = 2,      // by an optimizer
-  kCast = 3,       // a weight's, by autocast
+  kHeld = 0,       // held by a variable: logits, a batch
+  kCollected = 1,  // held for more than a step
+  kState = 2,      // state that an optimizer holds
+  kCast = 3,       // cast copy of a weight that autocast holds
 };
 
-// Tensors of a list that are smaller than this part of what is worth a word are not looked at.
+// The smallest tensor of a list that counts is min-percent of the peak, divided by this number.
 constexpr int64_t kSmallest = 64;
 
 constexpr Option kOptions[] = {
-    {"min-percent", "2", "of the peak: smaller tensors, and lists of less together, are left out"},
-    {"min-idle-percent", "1", "of the operators of the step of the peak: how many must have begun since its last use"},
+    {"min-percent", "2", "percent of the peak that a tensor, or a list of tensors, must have"},
+    {"min-idle-percent", "1",
+     "percent of the operators in the peak's step, from its first node, that must run after the last use"},
 };
 
 class IdleHolder final : public Check {
@@ -43,11 +45,10 @@ class IdleHolder final : public Check {
             .title = "tensors that are referenced after their last use",
             .help =
                 "Allocations that are alive at the peak because a variable, a list or an attribute of the program "
-                "refers to them, although nothing reads them again: old batches, logits, outputs that were "
-                "collected. Parameters, buffers and gradients are not counted, nor what autograd saved; of optimizer "
-                "state, "
-                "what its optimizer has not read in two steps or more, and never reads again. Drop the reference (del, "
-                "or a function of its own) before the peak.",
+                "refers to them, although nothing reads them again: old batches, logits, collected outputs. "
+                "Parameters, buffers, gradients and saved tensors do not count. Optimizer state counts if its "
+                "optimizer stepped at least twice without reading it, and never reads it again. Drop the reference "
+                "before the peak: del, or a separate function.",
             .options = kOptions};
   }
 
@@ -55,24 +56,36 @@ class IdleHolder final : public Check {
     const Process& p = context.process;
     const Time peak = context.peak.when.time;
     const Step& step = step_at(context.steps, peak);
-    // Counted in operators: a clock would find other things with every run. The first step begins with the recording.
+    // The unit of idle time is operators, because clock times would give other findings in each run. The first step
+    // begins with the recording.
     const Time begin = first_node(p, step.when.begin);
     const int64_t operators = operators_between(p, begin, step.when.end);
     const int64_t idle = std::max<int64_t>(1, operators * options.number("min-idle-percent") / 100);
     const Bytes least{context.peak.bytes.value / 100 * options.number("min-percent")};
-    const Time prepared = first_node(p, Time{0});
+    // A program without a graph does not train.
+    const Time prepared = p.nodes.rows() == 0 ? Time{0} : first_node(p, Time{0});
+    // Python may free variables after it, as it ends, or not at all.
+    const Time end = p.operators.rows() == 0 ? Time{0} : p.operators.begin[OperatorId{p.operators.rows()}];
 
     const Interruptions interruptions(p);
+    const Restored restored(context);
     const std::vector<bool> parameters = parameters_of(p);
     Bytes casts;  // of weights
 
     struct Alike {
       Variant variant = kHeld;
       Bytes largest, all;
+      AllocationId first;
+      Time last;  // the last use of the first
+      uint32_t count = 0;
+      bool is_restored = false;
+      bool is_bound = false;     // a variable may refer to one of them
+      bool ends_at_once = true;  // the last use of all ends at the same time
     };
+    std::map<uint32_t, Bytes> of_files;  // by line, which loads one object
     std::map<Key, Alike> alike;
     for (const peak::Member& member : context.peak.members) {
-      if (member.bytes.value < least.value / kSmallest) break;  // the biggest come first
+      if (member.bytes.value < least.value / kSmallest) break;  // sorted by bytes, the biggest first
       const auto holders = context.peak.holders_of(member);
       if (!std::ranges::all_of(holders, [](const peak::Holder& h) { return h.kind == peak::HolderKind::program; })) {
         continue;
@@ -81,27 +94,43 @@ class IdleHolder final : public Check {
       const Time last = last_use(context, allocation);
       // Still in use, or used after the peak.
       if (last > peak || operators_between(p, last, p.freed(allocation)) < idle) continue;
-      // It may have been meant for what the program did not come to: the labels of a batch that did not fit.
+      // An interruption may have prevented the next use. An example is the labels of a batch that did not fit.
       if (interruptions.cut({p.allocations.time[allocation], p.freed(allocation)})) continue;
-      // What was there before the training began and stays may be for another day: a data set, a second model.
-      if (p.freed(allocation) == kNever && p.allocations.time[allocation] < prepared) continue;
+      // The program may use memory later that exists from before the training to the end: a data set, a second model.
+      const bool stays = p.allocations.time[allocation] < prepared && p.freed(allocation) > end;
+      const bool is_restored = restored.has(allocation);
+      if (stays && !is_restored) continue;
       if (is_used_in_several_steps(context, allocation) || !is_of_program(context, place_of(context, allocation)))
         continue;
-      // A variable of a loop holds what the step before made until it is assigned again; a list holds what is older.
+      // A loop's variable holds a tensor of the previous step until its next assignment. Older tensors are in a list.
       const bool is_old = step_index_at(context.steps, last) + 1 < step.index;
       if (is_cached_cast(context, parameters, allocation)) {
         casts += member.bytes;
         continue;
       }
-      Alike& of = alike[key_of(context, place_of(context, allocation), member.bytes)];
+      const Key key = key_of(context, place_of(context, allocation), member.bytes);
+      Alike& of = alike[key];
+      of.is_restored |= is_restored;
+      if (is_restored) of_files[std::get<0>(key)] += member.bytes;
       if (is_old) of.variant = kCollected;
+      if (of.count++ == 0) {
+        of.first = allocation;
+        of.last = last;
+      }
+      of.ends_at_once &= of.last == last;
       of.largest = std::max(of.largest, member.bytes);
       of.all += member.bytes;
+      of.is_bound = of.is_bound || (member.bytes >= least && is_bound(context, allocation));
     }
-    // A list of many small tensors is as much as a variable that has a large one.
+    // A list of many small tensors, or the tensors of a file, count as much as a variable with a large tensor.
     std::map<Key, Variant> found;
     for (const auto& [key, of] : alike) {
-      if ((of.variant == kCollected ? of.all : of.largest) >= least) found.emplace(key, of.variant);
+      // A list of the program that torch.stack read, for example.
+      const bool is_joined = of.count > 1 && of.ends_at_once && is_read_by_program(context, of.first, of.last);
+      const bool is_list = of.is_restored || of.variant == kCollected;
+      const Bytes bytes = of.is_restored ? of_files[std::get<0>(key)] : is_list || is_joined ? of.all : of.largest;
+      if (bytes < least) continue;
+      if (is_list || of.is_bound || (is_joined && is_bound(context, of.first))) found.emplace(key, of.variant);
     }
     add_states(context, least, sink);
     if (casts >= least) add_casts(context, parameters, idle, sink);
@@ -118,7 +147,7 @@ class IdleHolder final : public Check {
     Description d;
     if (group.variant == kCast) {
       d.title = "autocast keeps a cast copy of each weight until its region ends";
-      d.message = "It keeps the copies for a backward, which there is none of here: " + bytes_text(group.bytes) +
+      d.message = "Autocast keeps the copies for a backward that never comes: " + bytes_text(group.bytes) +
                   " of them at a time.";
       d.edit = autocast_line(context, biggest.place.stack);
       d.fix.text = "torch.autocast(..., cache_enabled=False), or model.requires_grad_(False): then nothing is cached";
@@ -127,14 +156,13 @@ class IdleHolder final : public Check {
     }
     if (group.variant == kState) {
       d.title = "optimizer state that no step reads any more";
-      d.message = "The last " + counted(biggest.number, "step") + " of the optimizer did not read " +
-                  bytes_text(group.bytes) + " of its state: their parameters are frozen, or have no gradients.";
+      d.message = "In its last " + counted(biggest.number, "step") + ", the optimizer did not read " +
+                  bytes_text(group.bytes) + " of its state: the parameters are frozen, or have no gradients.";
       d.fix.text = "take the frozen parameters out of the optimizer: del optimizer.state[p], or make a new one";
       d.fix.is_small = true;
       return d;
     }
-    uint64_t at_once = 0;
-    for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
+    const uint64_t at_once = group.alive_at(context.peak.when.time);
     d.severity = group.variant == kCollected ? Severity::warning : Severity::info;
     d.title = group.variant == kCollected ? "tensors of earlier steps are still referenced"
                                           : "tensors are kept alive after their last use";
@@ -142,7 +170,10 @@ class IdleHolder final : public Check {
                       " and last read in step " + std::to_string(used) +
                       (p.freed(biggest.allocation) == kNever ? "; it is alive at the end of the recording" : ""));
     d.fix.text = "del the variable before the peak, keep a number (.item()) instead of the tensor, or do not return it";
-    if (!line.empty()) d.fix.text += "; tapelens record --referrers names the variable";
+    std::set<AllocationId> kept_alive;
+    for (const Occurrence& occurrence : group.occurrences) kept_alive.insert(occurrence.allocation);
+    const std::vector<std::string> variables = variables_of(context, kept_alive);
+    if (variables.empty()) d.fix.text += peak::variables_hint(p);
     bool is_elsewhere = false;
     if (const auto kept = kept_at(context, biggest, group.variant)) {
       d.edit = group.variant == kHeld ? kept->line : kept->kept_for_long();
@@ -151,19 +182,20 @@ class IdleHolder final : public Check {
     }
     d.message = "At the peak in step " + std::to_string(at_peak) + ", Python references keep " +
                 counted(at_once, "tensor") + (is_elsewhere && !line.empty() ? " made at " + line : "") + " (" +
-                bytes_text(group.bytes) + ") that nothing reads again." + variables_text(context, group);
+                bytes_text(group.bytes) + ") that nothing reads again." + variables_text(variables);
     d.fix.is_small = true;
     return d;
   }
 
  private:
-  // Where the reference is: for what is held for long, where something puts it aside, be it by one of its last readers.
+  // The statement that keeps the reference. For tensors that stay for more than a step, the statement that stores them,
+  // which may be at one of their last readers.
   static std::optional<Reference> kept_at(const Context& context, const Occurrence& held, uint32_t variant) {
     auto kept = reference_of(context, place_of(context, held.allocation));
     if (variant == kHeld) {
-      const bool is_bound = !kept || kept->kind != Reference::Kind::variable ||
+      const bool is_known = !kept || kept->kind != Reference::Kind::variable ||
                             has_left(context, held.place.stack, kept->line.frame, held.allocation);
-      return is_bound ? kept : std::nullopt;
+      return is_known ? kept : std::nullopt;
     }
     if (kept && kept->kept_for_long()) return kept;
     const auto uses = context.provenance.uses(held.allocation);
@@ -178,8 +210,29 @@ class IdleHolder final : public Check {
     return std::nullopt;
   }
 
-  // Whether the program left the statement that a frame stands at between the making of an allocation and the peak:
-  // before, what the statement assigns to is not bound.
+  // Whether a variable that the program can release may refer to it at the peak. While the statement that made it runs,
+  // its own variable is not bound yet, and those of the libraries that it calls are out of reach.
+  static bool is_bound(const Context& context, AllocationId allocation) {
+    if (context.process.allocations.evaluation[allocation]) return true;  // its stack is that of the forward
+    const StackId made = place_of(context, allocation).stack;
+    const FrameId own = own_frame(context.text, made);
+    if (!own || !is_own_frame(context.text, own)) return true;
+    return has_left(context, made, own, allocation) || !variables_of(context, {allocation}).empty();
+  }
+
+  // Whether the last use of the allocation is an operator that the program called itself, not a package.
+  static bool is_read_by_program(const Context& context, AllocationId allocation, Time last) {
+    const Process& p = context.process;
+    return std::ranges::any_of(context.provenance.uses(allocation), [&](OperatorId use) {
+      const StackId stack = p.operators.stack[use];
+      const FrameId own = own_frame(context.text, stack);
+      return p.operators.end[use] == last && own && own == source_frame(context.text, stack) &&
+             is_own_frame(context.text, own);
+    });
+  }
+
+  // Whether the program left the statement at a frame between the allocation and the peak. The statement binds its
+  // variable when it ends.
   static bool has_left(const Context& context, StackId made, FrameId statement, AllocationId allocation) {
     const Process& p = context.process;
     const Text& text = context.text;
@@ -206,12 +259,10 @@ class IdleHolder final : public Check {
     return false;
   }
 
-  // What `record --referrers` found: " In variables: history[*] in train.py:61, self.cache of Trainer and 4 more."
-  static std::string variables_text(const Context& context, const Group& group) {
-    std::set<AllocationId> kept;
-    for (const Occurrence& occurrence : group.occurrences) kept.insert(occurrence.allocation);
+  // The variables from `record --referrers`, those of the biggest tensors first.
+  static std::vector<std::string> variables_of(const Context& context, const std::set<AllocationId>& kept) {
     std::set<std::string> seen;
-    std::vector<std::string> variables;  // the biggest tensors' first
+    std::vector<std::string> variables;
     for (const peak::Member& member : context.peak.members) {
       if (!kept.contains(member.allocation)) continue;
       for (const peak::Holder& holder : context.peak.holders_of(member)) {
@@ -220,6 +271,11 @@ class IdleHolder final : public Check {
         if (seen.insert(variable).second) variables.push_back(std::move(variable));
       }
     }
+    return variables;
+  }
+
+  // " In variables: history[*] in train.py:61, self.cache of Trainer and 4 more."
+  static std::string variables_text(const std::vector<std::string>& variables) {
     if (variables.empty()) return "";
     constexpr size_t kMostNamed = 3;
     const size_t named = std::min(variables.size(), kMostNamed);
@@ -234,10 +290,12 @@ class IdleHolder final : public Check {
     const std::string name = kept.name.empty() ? "the variable" : kept.name;
     switch (kept.kind) {
       case Reference::Kind::variable:
-        if (variant == kCollected) return "keep a number (.item()) instead of the tensor in what it is handed to";
-        return "del " + name + " after its last use, or do not return the tensor from what is called here";
+        if (variant == kCollected) return "pass a number (.item()) instead of the tensor to the object that keeps it";
+        return "del " + name + " after its last use, or do not return the tensor from this call";
       case Reference::Kind::collected:
-        return "keep a number (.item()) or a copy on the CPU in " + name + ", or release what was read";
+        if (variant == kHeld) return "release " + name + " after its last use: del, or .clear()";
+        return "keep a number (.item()) or a copy on the CPU in " + name +
+               ", or release each tensor after its last use";
       case Reference::Kind::attribute:
         return "set " + name + " to None after its last use, or do not keep the tensor there";
       case Reference::Kind::returned:
@@ -258,7 +316,7 @@ class IdleHolder final : public Check {
     for (const StaleState& state : states) all += p.allocations.bytes[state.allocation];
     if (all < least) return;
     for (const StaleState& state : states) {
-      // The step alone: an optimizer makes its state with many operators.
+      // The place has only the line, because an optimizer makes its state with many operators.
       Place place{};
       place.stack = place_of(context, state.allocation).stack;
       peak::WhatIf change;
@@ -279,7 +337,7 @@ class IdleHolder final : public Check {
       if (!is_cached_cast(context, parameters, allocation)) continue;
       const Time last = last_use(context, allocation), freed = p.freed(allocation);
       if (last >= freed || operators_between(p, last, freed) < idle) continue;
-      // The line alone: weights of one call have many layers.
+      // The place has only the line, because the weights of one call belong to many layers.
       Place place{};
       place.stack = place_of(context, allocation).stack;
       peak::WhatIf change;
@@ -288,7 +346,7 @@ class IdleHolder final : public Check {
     }
   }
 
-  // What was found at the peak is so in every step: of each allocation that was made like it, the idle time.
+  // Adds the idle time of all allocations like those at the peak, in every step.
   static void add_all(const Context& context, const std::map<Key, Variant>& found, int64_t idle, Sink& sink) {
     const Process& p = context.process;
     std::set<int64_t> sizes;
@@ -308,7 +366,7 @@ class IdleHolder final : public Check {
           std::exchange(next_made.try_emplace(at->first, kNever).first->second, p.allocations.time[allocation]);
       const Time freed = p.freed(allocation);
       Time last = last_use(context, allocation);
-      // What is put aside besides is in the variable until that has the next one.
+      // A tensor in a list may also stay in a variable until the variable gets the next tensor.
       if (at->second == kCollected && is_used_by_caller(context, allocation)) last = std::max(last, next);
       if (last >= freed || operators_between(p, last, freed) < idle) continue;
       occurrences.push_back({{place, allocation, bytes, {last, freed}}, at->second});
@@ -320,19 +378,18 @@ class IdleHolder final : public Check {
     }
   }
 
-  // Whether anything reads it behind the outermost module call that it was made in.
+  // Whether an operator reads the allocation after the outermost module call that made it.
   static bool is_used_by_caller(const Context& context, AllocationId allocation) {
     const Process& p = context.process;
-    ModuleCallId call = p.operators.module_call[context.provenance.maker(allocation)];
+    const ModuleCallId call = outermost_call(p, context.provenance.maker(allocation));
     if (!call) return true;
-    while (p.module_calls.parent[call]) call = p.module_calls.parent[call];
     return std::ranges::any_of(context.provenance.uses(allocation), [&](OperatorId use) {
       return !p.operators.evaluation[use] && p.operators.begin[use] >= p.module_calls.end[call];
     });
   }
 
-  // Whether a variable of the program may refer to it. What no operator made and no line of Python (memory that a
-  // storage is given again) has none, and the buckets and shards of DDP and FSDP are PyTorch's own.
+  // Whether a variable of the program may refer to the allocation. Memory of a resized storage has neither an operator
+  // nor a line of Python, so no variable refers to it. PyTorch holds the buckets and shards of DDP and FSDP.
   static bool is_of_program(const Context& context, const Place& place) {
     const Text& text = context.text;
     const auto frames = text.stack(place.stack);
@@ -342,7 +399,8 @@ class IdleHolder final : public Check {
            innermost.find("/torch/nn/parallel/") == std::string_view::npos;
   }
 
-  // Of an operator, of a save, or of a module call that it was handed through: the caller's frame holds it as long.
+  // The last end of an operator, of a save, or of a module call that got the allocation. The frame of the call's caller
+  // holds the allocation until the call returns.
   static Time last_use(const Context& context, AllocationId allocation) {
     const Process& p = context.process;
     const Time birth = p.allocations.time[allocation];
@@ -361,7 +419,7 @@ class IdleHolder final : public Check {
     return last;
   }
 
-  // That begin in [begin, end).
+  // The number of operators that begin in [begin, end).
   static int64_t operators_between(const Process& p, Time begin, Time end) {
     const auto& begins = p.operators.begin.raw;
     const auto at = [&](Time time) {
@@ -376,7 +434,7 @@ class IdleHolder final : public Check {
     return at == made.end() ? p.duration : Time{static_cast<int64_t>(*at)};
   }
 
-  // Used again and again: what is idle in the last step of the recording would be used in the one after.
+  // Whether several steps read an allocation that is never freed. The step after the recording would read it again.
   static bool is_used_in_several_steps(const Context& context, AllocationId allocation) {
     const Process& p = context.process;
     if (p.freed(allocation) != kNever) return false;

@@ -6,7 +6,7 @@
 namespace tapelens::check {
 
 std::vector<StaleState> stale_states(const Context& context) {
-  // One later step without a read proves nothing: an optimizer skips a parameter without a gradient.
+  // One later step without a read is not enough, because an optimizer skips a parameter without a gradient.
   constexpr uint64_t kLeastSteps = 2;
   const Process& p = context.process;
   const Time peak = context.peak.when.time;

@@ -1,9 +1,11 @@
-// Gradients that wait for the optimizer: what a step of each parameter as soon as its gradient is there would save.
+// Finds gradients that stay allocated until the optimizer step. Predicts the peak if each parameter is stepped as soon
+// as its gradient is complete.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 
+#include "analyzer/check/frameworks.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
 #include "plugins/late-gradient/imported.h"
@@ -15,28 +17,29 @@ namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
-  kWaits = 0,   // for its step
-  kSpent = 1,   // was stepped, and is there while the next graph is made
-  kZeroed = 2,  // was zeroed, and likewise
-  kWhole = 3,   // of a sharded parameter, waits for a later backward
+  kWaits = 0,   // is allocated until its step
+  kSpent = 1,   // is used by its step, and stays while the program makes the next graph
+  kZeroed = 2,  // is zeroed, and stays while the program makes the next graph
+  kWhole = 3,   // stays unsharded until a later backward
 };
 
 constexpr Option kOptions[] = {
-    {"min-percent", "5", "of the peak: gradients that are less together are left out"},
+    {"min-percent", "5", "percent of the peak that the gradients must have together"},
 };
 
 class LateGradient final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "late-gradient",
-            .title = "gradients that stay allocated until the optimizer step",
-            .help =
-                "All gradients are there together when the optimizer steps, and often still while the next "
-                "forward runs. A parameter that is stepped as soon as its gradient is there (an optimizer in "
-                "Tensor.register_post_accumulate_grad_hook) needs one gradient at a time. Where something needs "
-                "all gradients at once, a norm to clip them by, nothing is found.",
-            .options = kOptions,
-            .reads_imported = true};
+    return {
+        .id = "late-gradient",
+        .title = "gradients that stay allocated until the optimizer step",
+        .help =
+            "All gradients are alive together when the optimizer steps, and often still during the next forward. If "
+            "each parameter is stepped as soon as its gradient exists (an optimizer in "
+            "Tensor.register_post_accumulate_grad_hook), one gradient at a time is enough. The check reports "
+            "nothing if an operator needs all gradients at once, such as a norm for clipping.",
+        .options = kOptions,
+        .reads_imported = true};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -47,7 +50,6 @@ class LateGradient final : public Check {
     for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
       if (p.roles.kind[RoleId{row}] == Role::optimizer_state) states_.push_back(RoleId{row});
     }
-    // By step: what waits for it.
     std::map<size_t, std::vector<const Wait*>> by_step;
     for (const Wait& wait : waits.all()) by_step[wait.step].push_back(&wait);
     for (const auto& [step, all] : by_step) {
@@ -59,7 +61,7 @@ class LateGradient final : public Check {
       if (total.value < least) continue;
       const Place place = place_of_step(context, step);
       add_waiting(context, waits, step, all, place, {total, largest}, sink);
-      add_spent(context, step, all, place, sink);
+      add_spent(context, step, all, place, least, sink);
     }
     add_zeroed(context, least, sink);
     add_whole(context, least, sink);
@@ -75,32 +77,33 @@ class LateGradient final : public Check {
     if (group.variant == kSpent) {
       d.title = "gradients stay allocated after optimizer.step()";
       d.message = bytes_text(group.bytes) + " of gradients are not read again after the step" + at +
-                  ", and stay allocated through the next forward.";
+                  ", and stay allocated through the next forward or evaluation.";
       d.fix.text = "call optimizer.zero_grad() right after optimizer.step(), or before the forward";
     } else if (group.variant == kZeroed) {
       d.title = "zero_grad() keeps the zeroed gradients allocated";
       d.message = bytes_text(group.bytes) + " of gradients are zeros" + at +
-                  " until the next backward adds to them, and there while the next graph is made.";
-      d.notes.emplace_back("each is accumulated again in every step: no parameter would be left out of one");
+                  " until the next backward adds to them, and stay allocated while the next graph is made.";
+      d.notes.emplace_back("every step accumulates each gradient again: no step would leave out a parameter");
       d.fix.text = "optimizer.zero_grad(set_to_none=True), which is PyTorch's default, or p.grad = None";
       d.fix.use_edits(PatchMaker(context).set_to_none(group.biggest().place.stack));
     } else if (group.variant == kWhole) {
       d.title = "gradients of sharded parameters stay whole";
       d.message = bytes_text(group.bytes) +
-                  " of gradients wait unsharded for a later micro-batch, on every rank. Reduced in each, a rank keeps "
-                  "its shard alone.";
+                  " of gradients stay unsharded until a later micro-batch, on every rank. If each micro-batch reduces "
+                  "them, a rank keeps only its shard.";
       d.notes.emplace_back(
           "each micro-batch then reduces its gradients over the ranks: more communication, and sums in another order");
-      d.fix.text =
-          "synchronise in each micro-batch: leave set_requires_gradient_sync(True), or do without no_sync() "
-          "(accelerate: GradientAccumulationPlugin(sync_each_batch=True))";
+      d.fix.text = "synchronise in each micro-batch: leave set_requires_gradient_sync(True), or do not use no_sync()";
+      if (const std::string phrase = in_framework(context.in_use, Remedy::sharded_gradients); !phrase.empty()) {
+        d.fix.text = "synchronise in each micro-batch: " + phrase;
+      }
     } else {
       d.title = "gradients stay allocated until optimizer.step()";
       d.message = bytes_text(group.bytes) + " of gradients are allocated together until the step" + at +
-                  ". Stepped in the backward, as each is accumulated, they are not.";
+                  ". If the backward steps each parameter when its gradient is complete, they are not.";
       d.notes.push_back(
-          "each gradient is taken to end when it was accumulated, and the step's temporaries to be "
-          "needed there, for its parameter alone");
+          "the prediction frees each gradient when it was accumulated, and moves the step's temporaries of its "
+          "parameter there");
       d.fix.text =
           "step each parameter in the backward (Tensor.register_post_accumulate_grad_hook, an optimizer for each); the "
           "results are the same";
@@ -109,7 +112,7 @@ class LateGradient final : public Check {
   }
 
  private:
-  // Who reads a gradient is in no snapshot.
+  // A snapshot does not record the readers of a gradient.
   static Description describe_imported(const Group& group, const std::string& at) {
     Description d;
     d.severity = Severity::info;
@@ -147,7 +150,7 @@ class LateGradient final : public Check {
     const Interval when = p.optimizer_steps[step].when;
     const auto row = static_cast<uint32_t>(
         std::lower_bound(begins.begin() + 1, begins.end(), static_cast<uint64_t>(when.begin.ns)) - begins.begin());
-    // The line alone: the first step makes state, so that its operators are others.
+    // The place has only the line. The first step makes the state, so its operators differ from those of later steps.
     Place place{};
     if (row < begins.size() && p.operators.begin[OperatorId{row}] < when.end) {
       place.stack = place_of(context, OperatorId{row}).stack;
@@ -160,11 +163,11 @@ class LateGradient final : public Check {
     const Process& p = context.process;
     const Interval when = p.optimizer_steps[step].when;
     const StepMemory& memory = waits.memory(step);
-    // A step that goes over the parameters one by one needs memory for the largest; one that takes all at once, for
-    // all.
+    // A loop over the parameters needs temporaries for the largest parameter. A step of all parameters at once needs
+    // temporaries for all.
     const bool one_by_one = memory.most.value <= 4 * sizes.largest.value;
     const Bytes stepped_at_once = one_by_one ? sizes.largest : sizes.total;
-    // 0: of parameters without elements, or of a recording that nobody vouches for.
+    // 0: the parameters have no elements, or the recording is invalid.
     const double factor = stepped_at_once.value > 0
                               ? static_cast<double>(memory.most.value) / static_cast<double>(stepped_at_once.value)
                               : 0;
@@ -184,7 +187,7 @@ class LateGradient final : public Check {
       if (needs.value > 0) change.extras.push_back({{}, {p.evaluations.begin[wait->evaluation], wait->there}, needs});
       stepped.emplace(wait->parameter, wait->there);
     }
-    // State that the first step makes is made when its parameter is stepped.
+    // State that the first step makes now exists from the earlier step of its parameter on.
     for (const RoleId role : states_) {
       const AllocationId state = p.roles.allocation[role];
       const auto at = stepped.find(p.roles.parameter[role]);
@@ -236,24 +239,30 @@ class LateGradient final : public Check {
     }
   }
 
+  // The gradients that stay after the step, through the next forward, or through an evaluation to the end.
   static void add_spent(const Context& context, size_t step, const std::vector<const Wait*>& all, const Place& place,
-                        Sink& sink) {
+                        int64_t least, Sink& sink) {
     const Process& p = context.process;
     const Time stepped = p.optimizer_steps[step].when.end;
     const auto& made = p.nodes.time.raw;
     const auto next = static_cast<uint32_t>(
         std::lower_bound(made.begin() + 1, made.end(), static_cast<uint64_t>(stepped.ns)) - made.begin());
-    if (next >= made.size()) return;
+    const Time forward = next < made.size() ? p.nodes.time[NodeId{next}] : kNever;
+    Time last;
+    for (const Wait* wait : all) last = std::max(last, p.freed(wait->gradient));
+    // Before the next forward an evaluation may need memory.
+    const Bytes rise = context.timeline.largest({stepped, std::min(forward, last)}).bytes -
+                       context.timeline.live(context.timeline.at(stepped));
     for (const Wait* wait : all) {
       const Time freed = p.freed(wait->gradient);
-      if (freed == kNever || freed <= p.nodes.time[NodeId{next}]) continue;
+      if (rise.value < least && (freed == kNever || freed <= forward)) continue;
       peak::WhatIf change;
       change.ends.push_back({wait->gradient, stepped});
       sink.add({place, wait->gradient, p.allocations.bytes[wait->gradient], {stepped, freed}}, change, kSpent);
     }
   }
 
-  std::vector<RoleId> states_;  // of optimizers: each told once
+  std::vector<RoleId> states_;  // states of optimizers
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace tapelens::check {
 
 namespace {
 
-// The allocations that are known to be of a phase, by number.
+// The allocations with a known phase, sorted by number.
 struct PhaseRows {
   std::vector<AllocationId> forward, backward, optimizer;
 
@@ -22,7 +22,7 @@ struct PhaseRows {
   }
 };
 
-// The first that is made after a time and before another.
+// The first allocation between two times.
 AllocationId first_within(const Process& p, const std::vector<AllocationId>& rows, Time after, Time before) {
   const auto made = [&](AllocationId id) { return p.allocations.time[id]; };
   const auto at = std::ranges::upper_bound(rows, after, {}, made);
@@ -42,7 +42,7 @@ std::optional<SpentGradient> spent(const Process& p, const PhaseRows& rows, Allo
   if (!in_step) return std::nullopt;
   const Time stepped = p.allocations.time[in_step];
   const AllocationId forward = first_within(p, rows.forward, stepped, freed);
-  // A backward may add to it: then it is kept on purpose.
+  // The program may keep the gradient on purpose, because a later backward adds to it.
   if (!forward || first_within(p, rows.backward, stepped, freed)) return std::nullopt;
   return SpentGradient{gradient, in_step, p.allocations.time[forward]};
 }

@@ -9,11 +9,11 @@ namespace tapelens::check {
 
 struct SpentGradient {
   AllocationId gradient;
-  AllocationId in_step;  // the last allocation of the optimizer step that had it
-  Time forward;          // the first allocation of a forward after that
+  AllocationId in_step;  // the last allocation of the last optimizer step in the gradient's life
+  Time forward;          // the first allocation of a forward after `in_step`
 };
 
-// A step was the last to have each of them: it is freed before anything else is allocated in a backward.
+// Gradients that are alive in a step and a later forward, and that are freed before the next backward allocates memory.
 std::vector<SpentGradient> spent_gradients(const Context& context);
 
 }  // namespace tapelens::check

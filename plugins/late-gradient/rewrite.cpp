@@ -9,10 +9,10 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "plugins/late-gradient/rewrite.py.h"
 #include "plugins/late-gradient/rule.h"
 #include "profiler/cpython/python.h"
@@ -41,11 +41,11 @@ struct Watched {
   bool is_gradient;  // else a parameter with a complete gradient whose step is still to come
 };
 struct Watches {
-  std::mutex lock;
-  std::unordered_map<const c10::StorageImpl*, Watched> storages;
-  std::map<int, bool> stepping;  // by watch
-  std::map<int, std::string> seen;
-  at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
+  base::Mutex lock;
+  std::unordered_map<const c10::StorageImpl*, Watched> storages TAPELENS_GUARDED_BY(lock);
+  std::map<int, bool> stepping TAPELENS_GUARDED_BY(lock);  // by watch
+  std::map<int, std::string> seen TAPELENS_GUARDED_BY(lock);
+  at::CallbackHandle callback TAPELENS_GUARDED_BY(lock) = at::INVALID_CALLBACK_HANDLE;
 };
 Watches& watches() {
   static auto* made = new Watches;
@@ -56,7 +56,7 @@ const c10::StorageImpl* storage_of(const at::TensorBase& tensor) {
   return tensor.defined() ? tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() : nullptr;
 }
 
-void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
+void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) TAPELENS_REQUIRES(w.lock) {
   const auto at = w.storages.find(storage_of(tensor));
   if (at == w.storages.end() || w.stepping[at->second.watch]) return;
   // In the backward, only hooks could read a complete gradient. It may share its memory with incomplete ones.
@@ -71,14 +71,14 @@ void look_at(Watches& w, const at::Tensor& tensor, bool in_backward) {
 // The reads of an operator were not observed, so no observed optimizer may step early.
 void nothing_is_known() {
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   for (const auto& [number, is_stepping] : w.stepping) w.seen[number] = "an error inside Tapelens";
 }
 
 void look_at_inputs(const at::RecordFunction& function) {
   Watches& w = watches();
   const bool in_backward = torch::autograd::get_current_graph_task_id() != -1;
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   for (const c10::IValue& input : function.inputs()) {
     if (input.isTensor()) {
       look_at(w, input.toTensor(), in_backward);
@@ -98,7 +98,7 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& f
 
 void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   const auto& storage = tensor.unsafeGetTensorImpl()->unsafe_storage();
   auto* impl = storage.unsafeGetStorageImpl();
   w.storages.insert_or_assign(
@@ -118,12 +118,12 @@ const char* reason_against(c10::TensorImpl* impl) {
   if (!is_plain_moment() || !is_plain_on_cpu(parameter) || !is_plain_on_cpu(gradient)) {
     return "a parameter or its gradient is not an ordinary tensor of the CPU";
   }
-  if (at::GradMode::is_enabled()) return "the backward makes a graph of its own";
+  if (at::GradMode::is_enabled()) return "the backward makes a graph (create_graph=True)";
   if (torch::autograd::get_current_graph_task_keep_graph()) return "the graph is kept for another backward";
   if (at::autocast::is_autocast_enabled(at::kCPU)) return "the backward runs under autocast";
   if (!gradient.storage().resizable()) return "something else reads the gradients";  // through numpy
   const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
-  if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks of its own on gradients";
+  if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks on gradients";
   if (parameter.use_count() > kHoldersOfParameter + 1 || parameter.storage().use_count() > 1) {  // and this function
     return "the rest of the backward may still read the parameter";
   }
@@ -148,7 +148,7 @@ at::Tensor gradient_of(c10::TensorImpl* impl) {
 
 PyObject* begin(PyObject*, PyObject* number) {
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   w.stepping[static_cast<int>(cpython::python()->AsLong(number))] = false;
   if (w.callback == at::INVALID_CALLBACK_HANDLE) {
     w.callback = at::addGlobalCallback(
@@ -159,7 +159,7 @@ PyObject* begin(PyObject*, PyObject* number) {
 
 PyObject* end(PyObject*, PyObject* number) {
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   const int watch = static_cast<int>(cpython::python()->AsLong(number));
   w.stepping.erase(watch);
   w.seen.erase(watch);
@@ -185,7 +185,7 @@ PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
 // Begin and end of the optimizer's own step. After the step any code may read the parameters again.
 PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   const int number = number_at(arguments, 0);
   const bool begins = number_at(arguments, 1) != 0;
   w.stepping[number] = begins;
@@ -198,7 +198,7 @@ PyObject* window(PyObject*, PyObject* arguments) {  // number, 1 or 0
 
 PyObject* seen(PyObject*, PyObject* number) {
   Watches& w = watches();
-  const std::lock_guard guard(w.lock);
+  const base::MutexLock guard(w.lock);
   const auto at = w.seen.find(static_cast<int>(cpython::python()->AsLong(number)));
   return python_text(at != w.seen.end() ? at->second.c_str() : nullptr);
 }
@@ -254,7 +254,7 @@ constinit PythonPart g_part = {.id = kRewrite.id,
                                .level = kRewrite.level,
                                .source = plugins::late_gradient::kPython,
                                .functions = g_functions,
-                               .without_python = "optimizers of C++ programs are left alone",
+                               .without_python = "optimizers of C++ programs are not rewritten",
                                .not_installed = "the optimizers of this PyTorch cannot be watched"};
 
 std::unique_ptr<at::ObserverContext> node_begins(const at::RecordFunction&) {

@@ -97,7 +97,7 @@ class Late:
             tapelens_late_skipped(self.number, "two modules have the parameter", p.nbytes)
             return None
         if not all(is_ours(hook) for hook in (p._post_accumulate_grad_hooks or {}).values()):
-            return "the program has hooks of its own on gradients"
+            return "the program has hooks on gradients"
         self.places[id(p)] = at, place
         self.handles.append(p.register_post_accumulate_grad_hook(self.accumulated))
         return None
@@ -159,7 +159,7 @@ class Late:
         if at >= len(groups) or place >= len(groups[at]["params"]) or groups[at]["params"][place] is not p:
             reason = "the optimizer has other parameters now"
         elif not all(is_ours(hook) for hook in p._post_accumulate_grad_hooks.values()):
-            reason = "the program has hooks of its own on gradients"
+            reason = "the program has hooks on gradients"
         else:
             reason = tapelens_late_may_step(p._cdata)
         if reason is not None:

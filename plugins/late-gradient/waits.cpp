@@ -74,15 +74,11 @@ const OptimizerStep* Waits::reader(const Context& context, AllocationId gradient
 void Waits::measure(const Context& context) {
   const Process& p = context.process;
   memory_.resize(p.optimizer_steps.size());
-  const auto& times = p.allocations.time.raw;
   for (size_t i = 0; i < memory_.size(); ++i) {
     const Interval when = p.optimizer_steps[i].when;
     if (when.end == kNever) continue;
     Bytes state;
-    auto row = static_cast<uint32_t>(
-        std::lower_bound(times.begin() + 1, times.end(), static_cast<uint64_t>(when.begin.ns)) - times.begin());
-    for (; row < times.size() && times[row] < static_cast<uint64_t>(when.end.ns); ++row) {
-      const AllocationId allocation{row};
+    for (const AllocationId allocation : allocations_in(p, when)) {
       if (p.allocations.device[allocation] != context.device) continue;
       if (p.freed(allocation) <= when.end) {
         memory_[i].temporaries.push_back(allocation);

@@ -4,16 +4,12 @@
 #include <string>
 #include <unordered_map>
 
+#include "analyzer/check/backwards.h"
+
 namespace tapelens::check {
 
-// The line that the backward was called at: all of a model's gradients are one finding.
 StackId backward_stack(const Context& context, AllocationId gradient) {
-  const Process& p = context.process;
-  OperatorId op = p.allocations.op[gradient];
-  StackId stack;
-  for (; op; op = p.operators.parent[op]) {
-    if (p.operators.stack[op]) stack = p.operators.stack[op];
-  }
+  const StackId stack = stack_of_backward(context, context.process.allocations.time[gradient]);
   return stack ? stack : place_of(context, gradient).stack;
 }
 
@@ -40,14 +36,14 @@ std::vector<Whole> whole_gradients(const Context& context) {
     if (shard == shard_of.end() || shard->second.value * 2 > bytes.value) continue;
     const auto backward = std::ranges::upper_bound(p.backwards, p.allocations.time[gradient], {}, &Backward::begin);
     if (backward == p.backwards.begin() || backward == p.backwards.end()) continue;
-    // Of a later backward, at which it is still there.
+    // A backward made the gradient, and the gradient is still alive when the next backward begins.
     if (p.freed(gradient) <= backward->begin || std::prev(backward)->end < p.allocations.time[gradient]) continue;
     all.push_back({gradient, std::prev(backward)->end, shard->second});
   }
   std::ranges::sort(all, {}, &Whole::gradient);
   const auto twice = std::ranges::unique(all, {}, &Whole::gradient);
   all.erase(twice.begin(), twice.end());
-  // Reduced while the backward of the modules before it runs.
+  // FSDP2 reduces a gradient while the backward of the preceding modules runs.
   for (size_t at = 0; at < all.size(); ++at) {
     constexpr size_t kInFlight = 4;  // weight and bias of this module and the next
     const Time later = at + kInFlight < all.size() ? p.allocations.time[all[at + kInFlight].gradient] : kNever;

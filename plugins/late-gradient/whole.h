@@ -1,4 +1,4 @@
-// Gradients of a sharded parameter (FSDP2) that one backward leaves whole for a later one.
+// Finds gradients of sharded parameters (FSDP2) that a backward leaves unsharded for a later backward.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,15 @@ namespace tapelens::check {
 
 struct Whole {
   AllocationId gradient;
-  Time reduced;  // when a backward that synchronises has reduced it: the gradients of the next modules are there
-  Bytes shard;   // of this rank
+  Time reduced;  // time at which a synchronising backward would have reduced the gradient
+  Bytes shard;   // size of this rank's shard
 };
 
-// In the order of allocations. Whole: at least twice the smallest parameter of its name.
+// In the order of allocations. A gradient is unsharded if it has at least twice the bytes of the smallest parameter of
+// its name.
 std::vector<Whole> whole_gradients(const Context& context);
 
-// The line that a gradient's backward was called at: all of a model's gradients are one finding.
+// The line that called the gradient's backward. All gradients of a model are one finding.
 StackId backward_stack(const Context& context, AllocationId gradient);
 
 }  // namespace tapelens::check

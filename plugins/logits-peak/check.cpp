@@ -1,4 +1,4 @@
-// The logits of a cross-entropy, their log-softmax and their gradients, together at the peak.
+// Finds cross-entropy losses whose logits, log-softmax and gradients are alive together at the peak.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/check/content.h"
+#include "analyzer/check/frameworks.h"
 
 namespace tapelens::check {
 
@@ -13,23 +14,22 @@ namespace {
 
 constexpr std::array kOptions = {
     Option{"chunks", "8", "into how many chunks of rows the loss would be cut"},
-    Option{"min-share", "10", "percent of the peak that logits and what is made of them must be"},
+    Option{"min-share", "10", "percent of the peak that the logits, their log-softmax and the gradients must be"},
 };
 
 enum Variant : uint32_t { kOfLoss, kOfGather };
 
-// Everything of the size of the logits that one cross-entropy makes.
+// All tensors with the size of the logits that one cross-entropy makes.
 struct Loss {
   NodeId softmax;
-  bool is_gather = false;             // what reads it
+  bool is_gather = false;             // a gather or an index reads the log-softmax, not a loss
   std::vector<AllocationId> tensors;  // logits, log-softmax, their gradients; in the order of time
-  // Gradients of the last layer's parameters: chunk by chunk, a second one of each is there while it is added.
+  // Bytes of the gradients of the last layer's parameters. Each chunk makes a second gradient, and adds it to the sum.
   Bytes weights;
-  Interval chunks;  // when
+  Interval chunks;  // time in which the chunks run
 };
 
-// The node that reads few entries of each row of a log-softmax: of a loss, which saves it, or of a gather, which does
-// not.
+// Finds the node that reads few entries of each row of a log-softmax. A loss saves the log-softmax. A gather does not.
 class LossReaders {
  public:
   explicit LossReaders(const Context& context)
@@ -65,10 +65,10 @@ class LogitsPeak final : public Check {
     return {.id = "logits-peak",
             .title = "logits and their gradients at the peak",
             .help =
-                "Cross-entropy over many classes makes the logits, their log-softmax, the gradient of that and the "
-                "gradient of the logits: up to four tensors of rows times classes, at the moment at which all that the "
-                "forward pass saved is there as well. Cut into chunks of rows, each with its own backward (or "
-                "checkpointed together with the last layer), only a chunk of each is there.",
+                "Cross-entropy over many classes makes the logits, their log-softmax and the gradients of both: up to "
+                "four tensors of rows times classes, while all saved tensors of the forward are alive as well. If the "
+                "program computes the loss in chunks of rows, each with its own backward (or checkpointed together "
+                "with the last layer), only one chunk of each tensor is alive.",
             .options = kOptions};
   }
 
@@ -76,7 +76,7 @@ class LogitsPeak final : public Check {
     chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
     const Bytes share = options.share("min-share", context.peak.bytes);
     const std::vector<Loss> losses = all_losses(context);
-    // Those of the peak, and the same line's in other steps.
+    // Losses at the peak, and losses of the same lines in other steps.
     std::set<StackId> lines;
     for (const Loss& loss : losses) {
       Bytes at_peak;
@@ -114,6 +114,9 @@ class LogitsPeak final : public Check {
         {},
         "a chunked or fused linear cross-entropy: the last layer and the loss for a chunk of rows at a time, under "
         "torch.utils.checkpoint"};
+    // Liger's kernels are Triton's.
+    const std::string phrase = context.is_on_cuda() ? in_framework(context.in_use, Remedy::fused_loss) : "";
+    if (!phrase.empty() && group.variant == kOfLoss) words.fix.text = phrase + ", or " + words.fix.text;
     return words;
   }
 
@@ -146,7 +149,7 @@ class LogitsPeak final : public Check {
     return found;
   }
 
-  // What the log-softmax read, and what that was cast or copied from.
+  // Adds the input of the log-softmax, and the tensors from which it was cast or copied.
   static void add_logits(const Context& context, AllocationId result, Loss& loss) {
     const Process& p = context.process;
     const OperatorId softmax = p.allocations.op[result];
@@ -167,11 +170,7 @@ class LogitsPeak final : public Check {
 
   static void add_gradients(const Process& p, EvaluationId evaluation, AllocationId result, Loss& loss) {
     if (!evaluation) return;
-    const auto& times = p.allocations.time.raw;
-    const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
-    for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
-         at != times.end() && *at < static_cast<uint64_t>(p.evaluations.end[evaluation].ns); ++at) {
-      const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+    for (const AllocationId id : allocations_in(p, evaluation)) {
       if (p.allocations.evaluation[id] == evaluation &&
           is_alike(p.allocations.bytes[id], p.allocations.bytes[result])) {
         loss.tensors.push_back(id);
@@ -179,7 +178,7 @@ class LogitsPeak final : public Check {
     }
   }
 
-  // The first evaluation that reads the gradient of the logits makes that of the weight.
+  // The first evaluation that reads the gradient of the logits makes the gradient of the weight.
   static void add_last_layer(const Context& context, EvaluationId first, EvaluationId softmax, AllocationId result,
                              Loss& loss) {
     const Process& p = context.process;
@@ -216,7 +215,7 @@ class LogitsPeak final : public Check {
       const Interval life{p.allocations.time[tensor], p.freed(tensor)};
       const Bytes bytes = p.allocations.bytes[tensor];
       peak::WhatIf change;
-      change.ends.push_back({tensor, Time{life.begin.ns - 1}});
+      change.never_make(p, tensor);
       change.extras.push_back({tensor, life, Bytes{(bytes.value + chunks_ - 1) / chunks_}});
       if (tensor == loss.tensors.front() && loss.weights.value > 0) {
         change.extras.push_back({tensor, loss.chunks, loss.weights});

@@ -7,14 +7,19 @@
 #include <set>
 
 #include "analyzer/check/content.h"
+#include "analyzer/check/frameworks.h"
+#include "plugins/materialized-attention/math.h"
 
 namespace tapelens::check {
 
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "64KiB", "softmaxes of less are not looked at"},
+    Option{"min-bytes", "64KiB", "smaller softmaxes are ignored"},
 };
+
+// The program writes attention out, or scaled_dot_product_attention itself takes its math kernel.
+enum Variant : uint32_t { kWrittenOut = 0, kMath = 1, kMathInference = 2 };
 
 // All tensors of the scores' size between the two products.
 struct Attention {
@@ -144,12 +149,8 @@ class Finder {
 
   // The allocations of the same size that an operator made and left alive.
   std::vector<AllocationId> made_in(OperatorId op, Bytes bytes) const {
-    const auto& times = p_.allocations.time.raw;
-    const auto begin = static_cast<uint64_t>(p_.operators.begin[op].ns);
     std::vector<AllocationId> made;
-    for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
-         at != times.end() && *at <= static_cast<uint64_t>(p_.operators.end[op].ns); ++at) {
-      const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+    for (const AllocationId id : allocations_during(p_, op)) {
       if (context_.provenance.maker(id) == op && is_alike(p_.allocations.bytes[id], bytes) &&
           p_.freed(id) > p_.operators.end[op]) {
         made.push_back(id);
@@ -172,7 +173,7 @@ class MaterializedAttention final : public Check {
                 "softmax(q @ k.T) @ v, written with matmul, makes the scores, the masked scores, their softmax and its "
                 "dropout as tensors of queries times keys, and autograd keeps several of them. "
                 "torch.nn.functional.scaled_dot_product_attention computes the same tile by tile and keeps one number "
-                "a query.",
+                "a query. It makes the same tensors itself where no fused kernel takes its inputs (its math kernel).",
             .options = kOptions};
   }
 
@@ -189,9 +190,13 @@ class MaterializedAttention final : public Check {
       if (evaluations.empty()) evaluations = last_evaluations(p);
       emit(context, node, *found, evaluations, sink);
     }
+    for (const attention::MathCall& call : attention::math_calls(context)) {
+      if (call.largest && context.is_looked_at(call.largest, least)) emit_math(context, call, sink);
+    }
   }
 
-  Description describe(const Context&, const Group&) const override {
+  Description describe(const Context& context, const Group& group) const override {
+    if (group.variant != kWrittenOut) return describe_math(context, group);
     Description words;
     words.severity = Severity::info;
     words.title = "attention matrix is materialised (no fused SDPA)";
@@ -207,12 +212,74 @@ class MaterializedAttention final : public Check {
         {},
         "torch.nn.functional.scaled_dot_product_attention (is_causal, attn_mask, dropout_p), where the device has a "
         "kernel for these inputs; sums are added in another order"};
+    const StackId stack = group.biggest().place.stack;
+    if (is_in_function(context.text, stack, "multi_head_attention_forward")) {
+      words.message += " nn.MultiheadAttention calls it only with need_weights=False.";
+      words.fix.text =
+          "attention(query, key, value, need_weights=False), of which the second result is None; average_attn_weights "
+          "has no effect on memory";
+    } else if (is_of_library_model(context.text, stack)) {
+      const std::string phrase = in_framework(context.in_use, Remedy::fused_attention);
+      if (!phrase.empty())
+        words.fix.text = phrase + ", without output_attentions=True; sums are added in another order";
+    }
     return words;
   }
 
  private:
-  static peak::WhatIf::End never(const Process& p, AllocationId allocation) {
-    return {allocation, Time{p.allocations.time[allocation].ns - 1}};
+  static Description describe_math(const Context& context, const Group& group) {
+    const attention::Cause cause =
+        attention::cause_of(context, OperatorId{static_cast<uint32_t>(group.biggest().number)}, group.variant == kMath);
+    Description words;
+    words.severity = Severity::info;
+    words.title = "scaled_dot_product_attention ran in its math kernel";
+    words.message = "The math kernel makes scores, softmax and dropout as tensors of queries times keys: " +
+                    bytes_text(group.bytes) + " at a time. A fused kernel makes none. " + cause.why;
+    words.notes.emplace_back(
+        "The prediction is for a fused kernel: query, key, value and output stay until its backward, and a float for "
+        "each row of scores.");
+    words.fix.text = cause.fix;
+    return words;
+  }
+
+  static void emit_math(const Context& context, const attention::MathCall& call, Sink& sink) {
+    const Process& p = context.process;
+    const Place place = place_of(context, call.op);
+    const Variant variant = call.backward == Time{} ? kMathInference : kMath;
+    for (const AllocationId tensor : call.tensors) {
+      peak::WhatIf change;
+      change.never_make(p, tensor);
+      if (tensor == call.largest) add_fused(p, call, change);
+      sink.add({.place = place,
+                .allocation = tensor,
+                .bytes = p.allocations.bytes[tensor],
+                .when = {p.allocations.time[tensor], p.freed(tensor)},
+                .number = call.op.value},
+               change, variant);
+    }
+  }
+
+  // The tensors that a fused kernel saves.
+  static void add_fused(const Process& p, const attention::MathCall& call, peak::WhatIf& change) {
+    if (call.backward == Time{}) return;
+    const Time end = p.operators.end[call.op];
+    if (call.rows > Bytes{}) change.extras.push_back({call.largest, {end, call.backward}, call.rows, true});
+    change.aliases.insert(change.aliases.end(), call.copies.begin(), call.copies.end());
+    for (const AllocationId kept : call.kept) {
+      Time freed = std::max(p.freed(kept), end);
+      for (const peak::WhatIf::Alias& alias : call.copies) {
+        if (alias.source == kept) freed = std::max(freed, p.freed(alias.copy));
+      }
+      if (freed >= call.backward) continue;
+      change.extras.push_back({call.largest, {freed, call.backward}, p.allocations.bytes[kept], true});
+    }
+  }
+
+  static bool is_in_function(const Text& text, StackId stack, std::string_view function) {
+    return std::ranges::any_of(text.stack(stack), [&](FrameId frame) {
+      return is_library_frame(text.string(text.frame_file[frame]), "") &&
+             text.string(text.frame_function[frame]) == function;
+    });
   }
 
   static void emit(const Context& context, NodeId softmax, const Attention& found,
@@ -221,7 +288,7 @@ class MaterializedAttention final : public Check {
     Place place = place_of(context, softmax);
     for (const AllocationId tensor : found.tensors) {
       peak::WhatIf change;
-      change.ends.push_back(never(p, tensor));
+      change.never_make(p, tensor);
       if (tensor == found.softmax) {
         add_gradients(p, found, evaluations, change);
         change.extras.push_back({tensor, {p.allocations.time[tensor], p.freed(tensor)}, rows(context, softmax)});
@@ -246,18 +313,14 @@ class MaterializedAttention final : public Check {
 
   static void add_gradients(const Process& p, const Attention& found, const std::vector<EvaluationId>& evaluations,
                             peak::WhatIf& change) {
-    const auto& times = p.allocations.time.raw;
     const int64_t bytes = p.allocations.bytes[found.softmax].value;
     for (const NodeId node : found.nodes) {
       const EvaluationId evaluation = evaluations[node.value];
       if (!evaluation) continue;
-      const auto begin = static_cast<uint64_t>(p.evaluations.begin[evaluation].ns);
-      for (auto at = std::lower_bound(times.begin() + 1, times.end(), begin);
-           at != times.end() && *at < static_cast<uint64_t>(p.evaluations.end[evaluation].ns); ++at) {
-        const AllocationId id{static_cast<uint32_t>(at - times.begin())};
+      for (const AllocationId id : allocations_in(p, evaluation)) {
         const int64_t its = p.allocations.bytes[id].value;
         if (p.allocations.evaluation[id] == evaluation && (its == bytes || its == 2 * bytes || 2 * its == bytes)) {
-          change.ends.push_back(never(p, id));
+          change.never_make(p, id);
         }
       }
     }

@@ -1,9 +1,12 @@
-// What an operator allocates for itself while it runs, where the peak is inside of it.
+// Finds the temporaries of operators, if the peak is inside the operator.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
+
+#include "plugins/operator-temporaries/trials.h"
 
 namespace tapelens::check {
 namespace {
@@ -13,7 +16,7 @@ constexpr Option kOptions[] = {
     {"min-share", "10", "percent of the peak that the temporaries of one line must be"},
 };
 
-enum Variant : uint32_t { kWorkspace, kCopiedInput };
+enum Variant : uint32_t { kWorkspace, kCopiedInput, kTrial };
 
 class OperatorTemporaries final : public Check {
  public:
@@ -21,10 +24,11 @@ class OperatorTemporaries final : public Check {
     return {.id = "operator-temporaries",
             .title = "temporaries of the operator that runs at the peak",
             .help =
-                "What an operator allocates for itself and frees before it returns: unfolded columns of a convolution, "
-                "copies of an input whose layout or dtype it cannot read, buffers of a reduction. Where the peak is "
-                "inside such an operator, running it on chunks of its input makes what grows with the input as much "
-                "smaller, and an input in the layout and dtype that it reads needs no copy.",
+                "Memory that an operator allocates for itself and frees before it returns: unfolded columns of a "
+                "convolution, copies of an input whose layout or dtype the kernel does not support, buffers of a "
+                "reduction, workspaces in which cuDNN tries algorithms (torch.backends.cudnn.benchmark). If the peak "
+                "is inside such an operator, run it on chunks of its input: the temporaries "
+                "that grow with the input become smaller. An input in a supported layout and dtype needs no copy.",
             .options = kOptions,
             .is_alternative = true};
   }
@@ -41,9 +45,18 @@ class OperatorTemporaries final : public Check {
       if (bytes >= share) lines.insert(line);
     }
     if (lines.empty()) return;
+    std::vector<AllocationId> temporaries;
     for (const AllocationId allocation : context.allocations(Bytes{1})) {
-      if (is_temporary(context, allocation) && lines.contains(stack(context, allocation))) {
+      if (is_temporary(context, allocation)) temporaries.push_back(allocation);
+    }
+    const std::map<AllocationId, Bytes> trials = convolution_trials(context, temporaries);
+    for (const AllocationId allocation : temporaries) {
+      if (!lines.contains(stack(context, allocation))) continue;
+      const auto trial = trials.find(allocation);
+      if (trial == trials.end()) {
         emit(context, allocation, sink);
+      } else {
+        emit_trial(context, allocation, trial->second, sink);
       }
     }
   }
@@ -57,32 +70,43 @@ class OperatorTemporaries final : public Check {
     if (group.variant == kCopiedInput) {
       words.title = op + " copies its input while it runs";
       words.message =
-          "It cannot read the input in its layout or dtype, makes a copy, and frees it when it returns. The "
-          "peak is inside of it.";
+          "The operator does not support the layout or dtype of the input, makes a copy, and frees the copy when it "
+          "returns. The peak is inside the operator.";
       if (const Copy copy = context.provenance.copy_of(biggest.allocation); copy.source_layout) {
         words.notes.push_back("The input is " + layout_text(context.text, copy.source_layout) + ".");
       }
-      words.fix.text = "make the input contiguous, and of the dtype that is computed with, where it is made";
+      words.fix.text = "make the input contiguous, and in the dtype of the computation, where the program creates it";
+      return words;
+    }
+    if (group.variant == kTrial) {
+      words.title = "cuDNN tries algorithms in a large workspace";
+      words.message = "The first call of a size needs " + bytes_text(biggest.bytes) + ", later ones " +
+                      bytes_text(Bytes{static_cast<int64_t>(biggest.number)}) +
+                      " at most. With torch.backends.cudnn.benchmark, the first call of each size runs all algorithms, "
+                      "and the peak is inside of it.";
+      words.is_proved = false;
+      words.fix.text = "torch.backends.cudnn.benchmark = False; convolutions may be slower";
       return words;
     }
     const std::string chunks = std::to_string(chunks_);
     words.title = op + " needs temporaries while it runs";
     words.message =
-        "They are neither its inputs nor its results, and are freed when it returns. The peak is inside of "
-        "it. On " +
-        chunks + " chunks of its input, 1/" + chunks + " of what grows with the input is alive at a time.";
+        "They are neither inputs nor results, and the operator frees them when it returns. The peak is inside the "
+        "operator. On " +
+        chunks + " chunks of its input, they take 1/" + chunks + " as much memory, as far as they grow with the input.";
     words.notes.emplace_back(
-        "Estimated as if all of it grew with the input: the recording shows the sizes of one input.");
+        "The estimate assumes that all of them grow with the input: the recording shows the sizes of one input.");
     words.is_proved = false;
     words.fix.text =
         p.operators.evaluation[biggest.place.op]
-            ? "run what it is the backward of on " + chunks + " chunks of the batch: each has a backward of its own"
+            ? "run the operator of the forward on " + chunks +
+                  " chunks of the batch: each chunk has a separate backward"
             : "call it on " + chunks + " chunks of the batch, and write each result into its part of one tensor";
     return words;
   }
 
  private:
-  // Made inside of an operator that the program or a node called, and freed before it returned.
+  // Whether an operator that the program or a node called made the allocation, and freed it before it returned.
   static bool is_temporary(const Context& context, AllocationId allocation) {
     const Process& p = context.process;
     const OperatorId called = context.provenance.maker(allocation);
@@ -107,10 +131,24 @@ class OperatorTemporaries final : public Check {
     const Interval life{p.allocations.time[allocation], p.freed(allocation)};
     const Bytes bytes = p.allocations.bytes[allocation];
     peak::WhatIf change;
-    change.ends.push_back({allocation, Time{life.begin.ns - 1}});
+    change.never_make(p, allocation);
     if (!is_copy) change.extras.push_back({allocation, life, Bytes{(bytes.value + chunks_ - 1) / chunks_}});
     sink.add({.place = place_of(context, allocation), .allocation = allocation, .bytes = bytes, .when = life}, change,
              is_copy ? kCopiedInput : kWorkspace);
+  }
+
+  static void emit_trial(const Context& context, AllocationId allocation, Bytes later, Sink& sink) {
+    const Process& p = context.process;
+    const Interval life{p.allocations.time[allocation], p.freed(allocation)};
+    peak::WhatIf change;
+    change.never_make(p, allocation);
+    if (later > Bytes{}) change.extras.push_back({allocation, life, later});
+    sink.add({.place = place_of(context, allocation),
+              .allocation = allocation,
+              .bytes = p.allocations.bytes[allocation],
+              .when = life,
+              .number = static_cast<uint64_t>(later.value)},
+             change, kTrial);
   }
 
   int64_t chunks_ = 4;

@@ -1,10 +1,12 @@
-// What the foreach form of an optimizer's step makes for all parameters at once.
+// Finds the temporaries that an optimizer's foreach step makes for all parameters at once.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 #include <string>
+
+#include "analyzer/check/frameworks.h"
 
 namespace tapelens::check {
 namespace {
@@ -13,7 +15,7 @@ constexpr std::array kOptions = {
     Option{"min-share", "5", "percent of the peak that the temporaries must be"},
 };
 
-// Optimizers of torch.optim that have fused=True.
+// Optimizers of torch.optim that support fused=True.
 constexpr std::string_view kFused[] = {"Adam", "AdamW", "SGD", "Adagrad"};
 
 class OptimizerTemporaries final : public Check {
@@ -56,11 +58,11 @@ class OptimizerTemporaries final : public Check {
     if (at_peak < std::max(share, Bytes{1})) return;
     for (const auto& [allocation, of] : found) {
       const Interval life{p.allocations.time[allocation], p.freed(allocation)};
-      // The step alone: it makes them with many operators.
+      // The place has only the line, because the step makes temporaries with many operators.
       Place place{};
       place.stack = place_of(context, allocation).stack;
       peak::WhatIf change;
-      change.ends.push_back({allocation, Time{life.begin.ns - 1}});
+      change.never_make(p, allocation);
       sink.add({.place = place,
                 .allocation = allocation,
                 .bytes = p.allocations.bytes[allocation],
@@ -83,8 +85,11 @@ class OptimizerTemporaries final : public Check {
     words.notes.emplace_back("foreach=False computes the same, one parameter after the other, and is slower.");
     if (has_fused)
       words.notes.emplace_back("The prediction is for fused=True, which may round the last bits differently.");
-    words.fix.text = has_fused ? "torch.optim." + optimizer + "(..., fused=True), or foreach=False"
-                               : "give the optimizer foreach=False";
+    const std::string phrase =
+        optimizer == "AdamW" ? in_framework(context.in_use, Remedy::fused_optimizer) : std::string();
+    words.fix.text = !phrase.empty() ? phrase
+                     : has_fused     ? "torch.optim." + optimizer + "(..., fused=True), or foreach=False"
+                                     : "give the optimizer foreach=False";
     words.fix.is_small = true;
     return words;
   }

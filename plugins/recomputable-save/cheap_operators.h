@@ -1,6 +1,7 @@
-// The cheap operators of rewrites/recompute, by the names of a recording.
+// The operators of rewrites/recompute that may run again, by the names of a recording.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analyzer/model/text.h"
@@ -8,11 +9,13 @@
 
 namespace tapelens::check {
 
-// By StringId.
-inline std::vector<recompute::Cheap> cheap_operators(const model::Text& text) {
-  std::vector<recompute::Cheap> all(text.string_begin.size());
-  for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id)
-    all[id] = recompute::cheap(text.string(model::StringId{id}));
+// By StringId. `with_costly`: as the level `recompute`.
+inline std::vector<recompute::Repeatable> repeatable_operators(const model::Text& text, bool with_costly) {
+  std::vector<recompute::Repeatable> all(text.string_begin.size());
+  for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id) {
+    const std::string_view name = text.string(model::StringId{id});
+    all[id] = with_costly ? recompute::repeatable(name) : recompute::cheap(name);
+  }
   return all;
 }
 

@@ -15,8 +15,8 @@ namespace {
 using plugins::recomputable_save::kRewrite;
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "64KiB", "saves of less are not looked at"},
-    Option{"max-operators", "3", "how many cheap operators in a row may lie between a save and what is kept"},
+    Option{"min-bytes", "64KiB", "smaller saves are ignored"},
+    Option{"max-operators", "3", "longest chain of cheap operators from a kept tensor to the save"},
 };
 
 class RecomputableSave final : public Check {
@@ -27,8 +27,8 @@ class RecomputableSave final : public Check {
             .help =
                 "An activation between two layers is often kept twice: by its own node as input, and by the next layer "
                 "as the result. The result is a pointwise operator or a normalisation away from the input: GELU's "
-                "and SiLU's result, LayerNorm's, ReLU of BatchNorm, softmax times a mask, casts of weights. Made "
-                "again when the backward asks for it, it has the same bits and costs one pass over memory.",
+                "and SiLU's result, LayerNorm's, ReLU of BatchNorm, softmax times a mask, casts of weights. "
+                "Recomputed when the backward reads it, it has the same bits and costs one pass over memory.",
             .options = kOptions,
             .precedence = 2,
             .rewrite_level = static_cast<int>(kRewrite.level)};
@@ -106,20 +106,13 @@ class RecomputableSave final : public Check {
     for (const char c : op) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
     return hash;
   }
-  // Exactly what the rewrite does.
+  // Predicts exactly the releases of the rewrite.
   static void predict(const Context& context, Sink& sink) {
     const Process& p = context.process;
-    const std::vector<EvaluationId> evaluations = last_evaluations(p);
     for (Recomputed::Found& found : Recomputed(context).all()) {
       const AllocationId allocation = found.allocation;
       const Bytes bytes = p.allocations.bytes[allocation];
-      Interval again{kNever, Time{0}};
-      for (const SaveId save : found.saves) {
-        const EvaluationId evaluation = evaluations[p.saves.node[save].value];
-        if (!evaluation) continue;
-        again.begin = std::min(again.begin, p.evaluations.begin[evaluation]);
-        again.end = std::max(again.end, p.evaluations.end[evaluation]);
-      }
+      const Interval again = found.again;
       const Time last = last_release(context, allocation);
       peak::WhatIf change;
       change.extras.push_back({allocation, {context.lifetimes.program_end(allocation), last}, found.small, true});

@@ -16,7 +16,7 @@ bool is_small_beside(Bytes input, Bytes result) { return input.value <= 4096 || 
 Recipes::Recipes(const Context& context, const Contents& contents, uint32_t most_operators)
     : context_(context),
       contents_(contents),
-      cheap_(cheap_operators(context.text)),
+      cheap_(repeatable_operators(context.text, false)),
       most_(std::min<uint32_t>(most_operators, 100)),
       kept_until_(size_t{context.process.allocations.rows()} + 1, -1),
       recipe_until_(kept_until_.size(), -1),

@@ -34,7 +34,7 @@ class Recipes {
 
   const Context& context_;
   const Contents& contents_;
-  const std::vector<recompute::Cheap> cheap_;  // by StringId
+  const std::vector<recompute::Repeatable> cheap_;  // by StringId
   uint32_t most_;
   std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
   std::vector<uint8_t> operators_;                                   // by allocation: number of operators in its recipe

@@ -29,7 +29,7 @@ Recomputed::Recomputed(const Context& context)
       gelu_(context.text, {"aten::gelu"}),
       dropout_(context.text, {"aten::native_dropout"}),
       copies_(context.text, {"aten::clone", "aten::_to_copy"}),
-      cheap_(cheap_operators(context.text)),
+      repeatable_(repeatable_operators(context.text, context.applied->repeats_costly())),
       budget_(context.applied->recompute_budget()) {
   const Process& p = context.process;
   trained_.insert(p.nodes.parameter.raw.begin(), p.nodes.parameter.raw.end());
@@ -48,14 +48,14 @@ Recomputed::Recomputed(const Context& context)
 
 // ---- recipes
 
-OperatorId Recomputed::cheap_maker(AllocationId allocation) const {
+OperatorId Recomputed::repeatable_maker(AllocationId allocation) const {
   const Operators& o = context_.process.operators;
   const OperatorId called = context_.provenance.maker(allocation);
   OperatorId found;
   for (OperatorId op = context_.process.allocations.op[allocation]; op; op = o.parent[op]) {
     // An operator that writes its input makes no new content. If it keeps a copy of that input, the copying operator
     // made it.
-    const bool makes = cheap_[o.name[op].value] && o.written[op] == 0;
+    const bool makes = repeatable_[o.name[op].value] && o.written[op] == 0;
     if (makes && context_.process.freed(allocation) > o.end[op]) found = op;
     if (op == called) break;
   }
@@ -161,14 +161,14 @@ uint32_t Recomputed::version_at(AllocationId allocation, Time time) const {
 void Recomputed::read_writes(AllocationId allocation) {
   const Operators& o = context_.process.operators;
   History& history = histories_[allocation.value];
-  history.maker = cheap_maker(allocation);
+  history.maker = repeatable_maker(allocation);
   const OperatorId made = history.maker ? history.maker : context_.process.allocations.op[allocation];
   Time done = made ? o.end[made] : context_.process.allocations.time[allocation];
   for (const OperatorId op : context_.provenance.writers(allocation)) {
     if (o.begin[op] < done) continue;  // inside an operator that counts
     history.writes.push_back(o.begin[op]);
     history.writers.push_back(op);
-    if (cheap_[o.name[op].value]) done = o.end[op];
+    if (repeatable_[o.name[op].value]) done = o.end[op];
   }
 }
 
@@ -179,24 +179,26 @@ void Recomputed::read_recipes(AllocationId allocation) {
   const auto ran = [&](OperatorId op) {
     if (p.allocations.bytes[allocation] < context_.applied->min_bytes() || is_in_backward(op)) return;
     for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
-      if (cheap_[o.name[outer].value]) return;  // the outer operator counts
+      if (repeatable_[o.name[outer].value]) return;  // the outer operator counts
     }
-    ran_.push_back({o.end[op], cheap_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
+    ran_.push_back({o.end[op], repeatable_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
   };
   History& history = histories_[allocation.value];
   std::optional<Recipe> first;
   if (history.maker) {
     ran(history.maker);
-    first = recipe_of(history.maker, allocation, false);
+    const bool is_costly = repeatable_[o.name[history.maker].value].is_costly;
+    if (!is_costly || first_.try_emplace(history.maker.value, allocation).first->second == allocation)
+      first = recipe_of(history.maker, allocation, false);
   }
   if (first) {
     if (auto same = made_as(allocation, history.maker)) first = std::move(same);
   }
   history.recipes.push_back(std::move(first));
   for (const OperatorId op : history.writers) {
-    const bool is_cheap = bool{cheap_[o.name[op].value]};
-    history.recipes.push_back(is_cheap ? recipe_of(op, allocation, true) : std::nullopt);
-    if (is_cheap && is_whole(op, allocation)) ran(op);
+    const bool may_repeat = bool{repeatable_[o.name[op].value]};
+    history.recipes.push_back(may_repeat ? recipe_of(op, allocation, true) : std::nullopt);
+    if (may_repeat && is_whole(op, allocation)) ran(op);
   }
 }
 
@@ -208,7 +210,20 @@ bool Recomputed::is_in_backward(OperatorId op) const {
   return after != backwards_.begin() && std::prev(after)->contains(o.begin[op]);
 }
 
-// The cost that the recompute budget is a fraction of, besides the cheap operators.
+uint64_t Recomputed::product_cost(OperatorId op, recompute::Product product) const {
+  std::array<std::vector<int64_t>, 3> sizes;
+  std::array<std::span<const int64_t>, 3> views;
+  const auto layouts = context_.provenance.input_layouts(op);
+  const size_t count = std::min(layouts.size(), sizes.size());
+  for (size_t i = 0; i < count; ++i) {
+    for (const uint64_t size : context_.text.sizes(LayoutId{layouts[i]}))
+      sizes[i].push_back(static_cast<int64_t>(size));
+    views[i] = sizes[i];
+  }
+  return recompute::cost(product, std::span(views).first(count));
+}
+
+// Finds the cost of products: with that of the cheap operators, the cost of a forward.
 void Recomputed::read_products() {
   const Operators& o = context_.process.operators;
   std::vector<recompute::Product> products(context_.text.string_begin.size());
@@ -219,16 +234,7 @@ void Recomputed::read_products() {
     const OperatorId op{row};
     const recompute::Product product = products[o.name[op].value];
     if (product == recompute::Product::none || is_in_backward(op)) continue;
-    std::array<std::vector<int64_t>, 3> sizes;
-    std::array<std::span<const int64_t>, 3> views;
-    const auto layouts = context_.provenance.input_layouts(op);
-    const size_t count = std::min(layouts.size(), sizes.size());
-    for (size_t i = 0; i < count; ++i) {
-      for (const uint64_t size : context_.text.sizes(LayoutId{layouts[i]}))
-        sizes[i].push_back(static_cast<int64_t>(size));
-      views[i] = sizes[i];
-    }
-    ran_.push_back({o.end[op], recompute::cost(product, std::span(views).first(count))});
+    ran_.push_back({o.end[op], product_cost(op, product)});
   }
   std::ranges::sort(ran_, {}, &Ran::when);
 }
@@ -238,6 +244,16 @@ const Recomputed::Recipe* Recomputed::recipe(const Version& version) const {
   if (known == histories_.end() || version.number >= known->second.recipes.size()) return nullptr;
   const auto& found = known->second.recipes[version.number];
   return found ? &*found : nullptr;
+}
+
+recompute::Repeatable Recomputed::maker(const Version& version) const {
+  const Recipe& recipe = *this->recipe(version);
+  return recipe.is_same ? recompute::Repeatable{} : repeatable_[context_.process.operators.name[recipe.op].value];
+}
+
+bool Recomputed::is_kept_once_made(const Version& version) const {
+  const auto released = recomputed_.find(version.allocation.value);
+  return released != recomputed_.end() && released->second == version.number;
 }
 
 Bytes Recomputed::small_bytes(const Recipe& recipe) const {
@@ -319,11 +335,14 @@ struct Recomputed::View {
     return gone != recomputed.gone_.end() && gone->second == Gone::exact;
   }
   bool has_recipe(const Version& version) const { return recomputed.recipe(version) != nullptr; }
-  recompute::Cheap cheap(const Version& version) const {
-    const Recipe& recipe = *recomputed.recipe(version);
-    return recipe.is_same ? recompute::Cheap{}
-                          : recomputed.cheap_[recomputed.context_.process.operators.name[recipe.op].value];
+  recompute::Repeatable maker(const Version& version) const { return recomputed.maker(version); }
+  uint64_t cost(const Version& version) const {
+    const recompute::Repeatable maker = recomputed.maker(version);
+    return maker.product != recompute::Product::none
+               ? recomputed.product_cost(recomputed.recipe(version)->op, maker.product)
+               : maker.cost * bytes(version);
   }
+  bool is_kept_once_made(const Version& version) const { return recomputed.is_kept_once_made(version); }
   bool is_there(const Version& version) const { return recomputed.is_there(version, at); }
   template <class Follow>
   bool all_sources(const Version& version, Follow follow) const {
@@ -421,6 +440,7 @@ void Recomputed::settle(AllocationId allocation, Time at, std::vector<Found>& fo
   if (!budget_allows(candidate, bytes, recompute::cost_of(*chain, dependents), at)) return;
   secure(version, recompute::operators_from(*chain, dependents), at, last_release(context_, allocation));
   gone_.emplace(allocation.value, Gone::recomputed);
+  recomputed_.emplace(allocation.value, version.number);
   found.push_back({.allocation = allocation,
                    .saves = std::move(held),
                    .last = how->op,
@@ -447,9 +467,26 @@ bool Recomputed::is_there_later(const Version& version) const {
   });
 }
 
-Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_own) {
+// The values are alive from the first to the last evaluation of a node that saved them.
+void Recomputed::read_again(std::vector<Found>& found) const {
+  const Process& p = context_.process;
+  const std::vector<EvaluationId> evaluations = last_evaluations(p);
+  for (Found& one : found) {
+    for (const SaveId save : one.saves) {
+      const EvaluationId evaluation = evaluations[p.saves.node[save].value];
+      if (!evaluation) continue;
+      one.again.begin = std::min(one.again.begin, p.evaluations.begin[evaluation]);
+      one.again.end = std::max(one.again.end, p.evaluations.end[evaluation]);
+    }
+  }
+}
+
+Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_own, Time at) {
   const Process& p = context_.process;
   const Bytes bytes = p.allocations.bytes[version.allocation];
+  const auto kept = is_kept_once_made(version) ? kept_.find(version.allocation.value) : kept_.end();
+  if (!is_own && kept != kept_.end() && kept->second->again.begin < at && at < kept->second->again.end)
+    return {};  // it was made before, and is still there
   if (const auto counted = counted_.find(version); !is_own && counted != counted_.end()) {
     if (counted->second.copied != kNever) {
       if (!std::exchange(counted->second.is_copy_told, true)) found.copies.push_back({counted->second.copied, bytes});
@@ -464,18 +501,25 @@ Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_
   if (gone != gone_.end() && gone->second == Gone::exact) return {bytes, bytes};
   const Recipe* how = recipe(version);
   if (how == nullptr) return {};
+  bool is_costly = maker(version).is_costly;
   // A chain that was released by itself has its own copies of small sources.
   if (is_own || gone == gone_.end()) found.small += small_bytes(*how);
   Bytes live{}, most{};
   bool is_ours = how->is_same;
   for (size_t i = 0; i < how->sources.size(); ++i) {
-    const Made made = make(how->sources[i], found, false);
+    const Made made = make(how->sources[i], found, false, at);
+    is_costly = is_costly || made.is_costly;
     most = std::max(most, live + made.most);
     live += made.own;
     if (i == 0 && how->is_in_place && made.own > Bytes{}) is_ours = true;
   }
   if (!is_ours) most = std::max(most, live + bytes);
-  return {bytes, std::max(most, bytes)};
+  most = std::max(most, bytes);
+  if (!is_own && is_costly && kept != kept_.end() && at < kept->second->again.end) {
+    kept->second->again.begin = at;  // its own bytes count from now on
+    return {Bytes{}, most - bytes, true};
+  }
+  return {bytes, most, is_costly};
 }
 
 std::vector<Recomputed::Found> Recomputed::all() {
@@ -505,9 +549,19 @@ std::vector<Recomputed::Found> Recomputed::all() {
       order, [](const Waiting& a, const Waiting& b) { return a.at != b.at ? a.at < b.at : a.since > b.since; });
   std::vector<Found> found;
   for (const Waiting& waiting : order) settle(waiting.allocation, waiting.at, found);
+  read_again(found);
+  std::vector<std::pair<Time, Found*>> asked;
   for (Found& one : found) {
-    const Version version{one.allocation, version_at(one.allocation, context_.lifetimes.program_end(one.allocation))};
-    one.most = make(version, one, true).most;
+    asked.emplace_back(one.again.begin, &one);
+    if (one.again.begin < one.again.end) kept_.emplace(one.allocation.value, &one);
+  }
+  std::ranges::stable_sort(asked, {}, &std::pair<Time, Found*>::first);
+  for (const auto& [first, one] : asked) {
+    const Version version{one->allocation,
+                          version_at(one->allocation, context_.lifetimes.program_end(one->allocation))};
+    const bool was_made = one->again.begin < first;  // for another version
+    one->most = make(version, *one, true, first).most;
+    if (was_made) one->most = p.allocations.bytes[one->allocation];
   }
   return found;
 }

@@ -33,8 +33,9 @@ class Recomputed {
       Time since;
       Bytes bytes;
     };
-    std::vector<Copy> copies{};  // copies of sources that the program overwrites
-    Bytes most{};                // most live bytes during the recomputation, with the result
+    std::vector<Copy> copies{};       // copies of sources that the program overwrites
+    Bytes most{};                     // most live bytes during the recomputation, with the result
+    Interval again{kNever, Time{0}};  // its recomputed values are alive; empty: no backward reads it
   };
   // In the order of their release. Call once.
   std::vector<Found> all();
@@ -71,6 +72,7 @@ class Recomputed {
   };
   struct Made {
     Bytes own{}, most{};
+    bool is_costly = false;
   };
   struct Ran {
     Time when;
@@ -85,16 +87,19 @@ class Recomputed {
   struct View;     // for recompute::can_be_made()
   struct Pinning;  // for recompute::pin_source()
 
-  OperatorId cheap_maker(AllocationId allocation) const;
+  OperatorId repeatable_maker(AllocationId allocation) const;
   bool is_whole(OperatorId op, AllocationId allocation) const;
   std::optional<Recipe> recipe_of(OperatorId op, AllocationId result, bool is_in_place) const;
   std::optional<Recipe> made_as(AllocationId allocation, OperatorId maker);
   void read_writes(AllocationId allocation);
   void read_recipes(AllocationId allocation);
   bool is_in_backward(OperatorId op) const;
+  uint64_t product_cost(OperatorId op, recompute::Product product) const;
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
-  const Recipe* recipe(const Version& version) const;  // null: no recipe
+  const Recipe* recipe(const Version& version) const;         // null: no recipe
+  recompute::Repeatable maker(const Version& version) const;  // of its recipe
+  bool is_kept_once_made(const Version& version) const;
   // The bytes of a recipe's small sources, and whether they are unchanged.
   Bytes small_bytes(const Recipe& recipe) const;
   bool has_small_sources(const Version& version, Time at) const;
@@ -114,21 +119,25 @@ class Recomputed {
   // The time of its next write.
   Time written(const Version& version) const;
   bool budget_allows(uint64_t candidate, uint64_t bytes, uint64_t cost, Time at);
-  // The memory that its recomputation takes in the backward, after all decisions.
-  Made make(const Version& version, Found& found, bool is_own);
+  void read_again(std::vector<Found>& found) const;
+  // The memory that its recomputation takes in the backward at that time, after all decisions.
+  Made make(const Version& version, Found& found, bool is_own, Time at);
 
   const Context& context_;
   const Contents contents_;
   const Narrow narrow_;
   mutable Unneeded unneeded_;
   const NameSet gelu_, dropout_, copies_;
-  const std::vector<recompute::Cheap> cheap_;        // by StringId
-  std::vector<Interval> backwards_;                  // merged
-  std::vector<int64_t> backward_ends_;               // sorted
-  std::vector<int64_t> asked_;                       // times at which the host settles waiting allocations; sorted
-  std::unordered_map<uint32_t, History> histories_;  // by allocation
-  std::unordered_set<uint32_t> trained_;             // allocations of parameters that require a gradient
-  std::unordered_map<uint32_t, Gone> gone_;          // by allocation
+  const std::vector<recompute::Repeatable> repeatable_;  // by StringId; costly ones only if the level repeats them
+  std::vector<Interval> backwards_;                      // merged
+  std::vector<int64_t> backward_ends_;                   // sorted
+  std::vector<int64_t> asked_;                           // times at which the host settles waiting allocations; sorted
+  std::unordered_map<uint32_t, History> histories_;      // by allocation
+  std::unordered_set<uint32_t> trained_;                 // allocations of parameters that require a gradient
+  std::unordered_map<uint32_t, Gone> gone_;              // by allocation
+  std::unordered_map<uint32_t, AllocationId> first_;     // by costly operator: its first output
+  std::unordered_map<uint32_t, uint32_t> recomputed_;    // by allocation: the number of the version that was released
+  std::unordered_map<uint32_t, Found*> kept_;            // by allocation: released costly values
   std::map<Version, Counted> counted_;
   std::map<std::pair<Version, LayoutId>, std::vector<Cast>> casts_;
   std::vector<Ran> ran_;

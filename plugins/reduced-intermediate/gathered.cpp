@@ -7,7 +7,7 @@ namespace tapelens::check::reduced {
 
 namespace {
 
-// A copy of logits that are a view, and what else its operator makes and frees.
+// Adds the temporaries of the log-softmax, such as a contiguous copy of logits that are a view.
 void add_temporaries(const Context& context, Gathered& one) {
   const Process& p = context.process;
   const OperatorId called = context.provenance.maker(one.result);

@@ -9,7 +9,8 @@ namespace tapelens::check::reduced {
 
 namespace {
 
-// Connected components of large allocations: two are connected if an operator made one of the other.
+// Connected components of large allocations. Two allocations are connected if one operator made both, or made one from
+// the other.
 class Components {
  public:
   Components(const Context& context, Bytes least)
@@ -47,16 +48,16 @@ class Components {
   const Context& context_;
   const Process& p_;
   std::vector<AllocationId> members_;
-  std::vector<uint32_t> of_;    // by allocation: one of the same component; 0: it is no member
-  std::vector<uint32_t> made_;  // by operator: a member that it made; 0: none
+  std::vector<uint32_t> of_;    // by allocation: a member of the same component; 0: not a member
+  std::vector<uint32_t> made_;  // by operator: the first member that it made; 0: none
 };
 
-// What is known of a component, and whether it can be one of Form::chunks and so on.
+// The properties of a component that decide its Form.
 struct Facts {
   Region region;
   bool is_refused = false;
   bool is_saved = false;
-  bool has_ordinary_root = false;  // made from little by an operator of an ordinary layer
+  bool has_ordinary_root = false;  // its first operator neither broadcasts nor makes zeros
   bool has_zeros = false, has_scatter = false;
   bool has_difference = false, has_power = false, has_sum = false;
   bool is_in_transform = true;
@@ -109,7 +110,7 @@ class Finder {
       is_read |= is_later && makes_[context_.provenance.called(use).value] != 0;
       look_at_use(member, use, facts);
     }
-    facts.is_refused |= !is_read;  // by no operator but those of views: numpy() may
+    facts.is_refused |= !is_read;  // only views were made; numpy() may read it
   }
 
   void look_at_inputs(AllocationId member, OperatorId maker, Facts& facts) {
@@ -153,7 +154,7 @@ class Finder {
     }
   }
 
-  // What operators that read members leave behind.
+  // Adds the results and temporaries of the operators that read members.
   void add_results() {
     for (const AllocationId result : context_.allocations(Bytes{1})) {
       if (components_.is_member(result)) continue;
@@ -201,8 +202,8 @@ class Finder {
   const Process& p_;
   int64_t ratio_;
   Components components_;
-  std::unordered_map<uint32_t, Facts> facts_;        // by the root of a component, its first member
-  std::vector<uint32_t> component_read_by_;          // by operator; 0: none
+  std::unordered_map<uint32_t, Facts> facts_;        // by the component's root, its first member
+  std::vector<uint32_t> component_read_by_;          // by operator: root of the component; 0: none
   std::vector<uint8_t> makes_;                       // by operator: whether it allocates anything
   std::unordered_map<uint32_t, bool> in_transform_;  // by stack
   const NameSet pointwise_{

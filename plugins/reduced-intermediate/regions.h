@@ -1,5 +1,5 @@
-// Regions of large intermediates: allocations that operators made from far less, and that operators reduced to far
-// less.
+// Finds regions of large intermediates. Operators made them from much smaller tensors, and reduced them to much smaller
+// tensors.
 #pragma once
 
 #include <string_view>
@@ -10,40 +10,51 @@
 namespace tapelens::check::reduced {
 
 enum class Form : uint8_t {
-  chunks,     // broadcast, then reduced along a dimension
+  chunks,     // broadcasts, then reduces along a dimension
   transform,  // under torch.func: a row of a Jacobian, an example of a batch
-  scatter,    // a table of zeros, of which the program writes few entries
+  scatter,    // a table of zeros with few written entries
   distance,   // differences of all pairs, squared and summed
-  gather,     // a log-softmax, of which the program reads few entries
+  gather,     // a log-softmax with few entries that the program reads
+  embedding,  // a one-hot tensor, multiplied by a table
+  picked,     // a one-hot tensor, multiplied elementwise to select one entry of each row
 };
 
 struct Region {
   Form form{};
   bool is_in_graph = false;
-  std::vector<AllocationId> members;      // in the order of time; they are made from each other
-  std::vector<AllocationId> results;      // what the program keeps instead; outlive the operators that made them
-  std::vector<AllocationId> temporaries;  // of the operators that read members, while they run
-  AllocationId largest;                   // of the members
-  Bytes made_of;                          // what a broadcasting operator made the first of, for Form::distance
-  Bytes kept;                             // the most that one reader made of it
+  std::vector<AllocationId> members;      // connected intermediates, in the order of time
+  std::vector<AllocationId> results;      // reduced tensors, which outlive the operators that made them
+  std::vector<AllocationId> temporaries;  // temporaries of the operators that read members
+  AllocationId largest;                   // the largest member
+  Bytes made_of;                          // inputs of the subtraction, for Form::distance
+  Bytes kept;                             // size of the largest result
 };
 
-// Those whose members outweigh what they are made of, and what is kept of them, `ratio` times. Intermediates of less
-// than `least` are ignored, and those that autograd saved.
+// Finds regions whose members are `ratio` times larger than their inputs, and whose largest member is `ratio` times
+// larger than each result. Ignores intermediates smaller than `least`. A region with saved members must compute
+// distances of pairs.
 std::vector<Region> find_regions(const Context& context, Bytes least, int64_t ratio);
 
-// A log-softmax without a graph, of which gather, an index or a loss read an entry of each row.
+// A log-softmax without a graph. A gather, an index or a loss reads one entry of each row.
 struct Gathered {
   AllocationId result;
   OperatorId op;
-  uint64_t rows = 0;  // its first extent; 0: not known
+  uint64_t rows = 0;  // size of the first dimension; 0: not known
   std::vector<AllocationId> temporaries;
 };
 std::vector<Gathered> find_gathered(const Context& context, Bytes least);
 
-// The outermost function transform of torch.func that a stack is under.
+// A tensor of aten::one_hot, or a cast of one, whose readers need the indices alone.
+struct OneHot {
+  Form form{};
+  AllocationId allocation;
+};
+// In the order of time. Tensors of less than `least` are ignored.
+std::vector<OneHot> find_one_hot(const Context& context, Bytes least);
+
+// The outermost function transform of torch.func in a stack.
 struct Transform {
-  FrameId caller;         // the program's frame that calls it; none: it is under none, or a library's
+  FrameId caller;         // the program's frame that calls it; none: no transform, or a library calls it
   std::string_view name;  // "jacrev"
 };
 Transform transform_of(const Text& text, StackId stack);

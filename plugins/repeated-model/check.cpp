@@ -1,4 +1,4 @@
-// Models of one class that a line makes again and again, while the old ones live.
+// Finds lines that make a new model repeatedly while the old models stay in memory.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array kOptions = {
 // A parameter or buffer of an old model.
 struct Old {
   AllocationId parameter;
-  Time replaced;  // when the next model is complete: a variable may hold this one until then
+  Time replaced;  // time at which the next model is complete; a variable may hold this model until then
   StackId stack;
 };
 
@@ -27,11 +27,11 @@ class RepeatedModel final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "repeated-model",
-            .title = "models that are made anew while the old ones live",
+            .title = "old models that stay in memory after their replacement",
             .help =
-                "A line that makes a model again (a search over settings, folds of a cross-validation) should let the "
-                "old one go. A hook or a closure that refers to the model makes a reference cycle, which Python frees "
-                "only when its collector runs: until then every old model is in memory.",
+                "A line that makes a model repeatedly (a search over settings, folds of a cross-validation) should "
+                "release the old model. A hook or a closure that refers to the model makes a reference cycle. Python "
+                "frees the cycle when its garbage collector runs; until then every old model stays in memory.",
             .options = kOptions};
   }
 
@@ -47,7 +47,7 @@ class RepeatedModel final : public Check {
         at_peak += p.allocations.bytes[old.parameter];
         models.insert(old.replaced);
       }
-      // One may be in the variable that is about to get the next.
+      // The variable may hold one old model until it gets the new one.
       if (models.size() < 2 || at_peak < std::max(share, Bytes{1})) continue;
       for (const Old& old : all) {
         Place place{};
@@ -67,13 +67,13 @@ class RepeatedModel final : public Check {
   Description describe(const Context&, const Group& group) const override {
     Description words;
     words.severity = Severity::info;
-    words.title = "models are made anew while the old ones live";
+    words.title = "old models stay in memory after their replacement";
     words.message = bytes_text(group.bytes) +
                     " of parameters belong to models that this line has replaced. No operator reads them any more.";
-    words.notes.emplace_back("The prediction keeps the model before until the next one is complete.");
+    words.notes.emplace_back("The prediction keeps the previous model until the next one is complete.");
     words.fix.text =
-        "break the reference cycle: a hook or closure of the model should hold it weakly (weakref.proxy(self)), or be "
-        "removed; a list should not keep models. gc.collect() after each frees cycles";
+        "break the reference cycle: use weak references to the model in its hooks and closures (weakref.proxy(self)), "
+        "or remove the hooks; keep no models in a list. gc.collect() after each model frees cycles";
     words.fix.is_small = true;
     words.edit = {FrameId{static_cast<uint32_t>(group.biggest().number)}, 0};
     return words;
@@ -96,7 +96,7 @@ class RepeatedModel final : public Check {
     return last;
   }
 
-  // By the line of the program that makes them.
+  // By the program's line that makes the models.
   static std::map<FrameId, std::vector<Old>> old_models(const Context& context) {
     const Process& p = context.process;
     using Key = std::tuple<FrameId, StringId, int64_t>;  // line, name, bytes
@@ -111,7 +111,7 @@ class RepeatedModel final : public Check {
       const FrameId line = outermost_own(context.text, stack_of(p, context.text, allocation));
       if (line) instances[{line, p.roles.name[role], p.allocations.bytes[allocation].value}].push_back(allocation);
     }
-    std::map<FrameId, std::vector<Time>> complete;  // by line: when each of its models is
+    std::map<FrameId, std::vector<Time>> complete;  // by line: completion times of its models
     for (auto& [key, all] : instances) {
       std::ranges::sort(all);
       std::vector<Time>& times = complete[std::get<FrameId>(key)];

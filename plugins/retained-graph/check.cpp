@@ -1,6 +1,6 @@
-// Graphs that outlive their step and pile up. Looked at where most of them are alive: at the end of one step. What a
-// step left behind hangs on its entries: nodes that no other living node of the same step leads to, or that lead back
-// to earlier steps.
+// Graphs that outlive their step and accumulate. The check analyzes the end of the step at which most of their nodes
+// are alive. The entries of a step keep all its other nodes alive. An entry is a node to which no live node of the same
+// step has an edge, or a node that leads back to earlier steps.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ namespace tapelens::check {
 namespace {
 
 enum Variant : uint32_t {
-  kCarried = 0,    // the next step's graph leads to it: total += loss, a hidden state
-  kCollected = 1,  // nothing leads to it: the program holds it, in a list of losses
-  kGradients = 2,  // .grad leads to it: backward(create_graph=True)
-  kContext = 3,    // its own output, an attribute of its ctx
-  kHidden = 4,     // nothing leads to it, and no tensor of the program can
+  kCarried = 0,    // the next step's graph refers to it: total += loss, a hidden state
+  kCollected = 1,  // no graph refers to it: the program holds it, in a list of losses
+  kGradients = 2,  // .grad refers to it: backward(create_graph=True)
+  kContext = 3,    // its own output is an attribute of its ctx
+  kHidden = 4,     // neither a graph nor a tensor of the program refers to it
 };
 
-constexpr Bytes kElement{8};  // at most
+constexpr Bytes kElement{8};  // largest element
 
 constexpr Option kOptions[] = {
     {"min-steps", "3", "how many earlier steps' graphs must be alive together"},
@@ -43,11 +43,11 @@ class RetainedGraph final : public Check {
             .title = "autograd graphs of earlier steps that are still referenced",
             .help =
                 "Autograd nodes of earlier steps that are still alive, more of them with every step, because the "
-                "program carries a live tensor on: `total += loss`, a list of losses, a hidden state that is not "
-                "detached. A node may hold saved tensors; one that holds none costs memory of its own all the "
-                "same, and a backward through all of them takes longer with every step. Carry on a detached "
-                "value. Cycles keep graphs without any variable: gradients that backward(create_graph=True) left in "
-                ".grad, and an output that a custom function keeps as an attribute of ctx.",
+                "program keeps a tensor with its graph: `total += loss`, a list of losses, a hidden state that is not "
+                "detached. Nodes take memory even without saved tensors, and a backward through all of them takes "
+                "longer with every step. Keep a detached value. Cycles keep graphs without any variable: gradients "
+                "that backward(create_graph=True) leaves in .grad, and an output that a custom function keeps as an "
+                "attribute of ctx.",
             .options = kOptions};
   }
 
@@ -62,7 +62,7 @@ class RetainedGraph final : public Check {
     std::set<NodeId> entries;
     for (const auto& [id, left] : left_) entries.insert(NodeId{id});
     keepers_.emplace(context, graphs, entries, context.steps[fullest_].when.end);
-    // Of one line and operator: in how many steps something was left behind.
+    // The steps that left nodes alive, by line and operator of their entries.
     std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> steps_of;
     const auto line = [&](NodeId entry) {
       const Place place = place_of_entry(context, entry);
@@ -121,6 +121,7 @@ class RetainedGraph final : public Check {
     }
     d.edit = edit_of(context, group);
     d.fix.text = fix_text(context, group);
+    if (group.variant == kCollected && !d.edit) d.fix.text += peak::variables_hint(context.process);
     if (group.variant != kCarried && group.variant != kCollected) return d;
     if (FileEdits patch = without_graph(context, group); !patch.empty()) {
       d.fix.text = "no backward goes through it: run it under torch.no_grad()";
@@ -149,13 +150,13 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // What keeps them, to the end of the sentence.
+  // The rest of the sentence: the reference that keeps the graphs.
   std::string through(const Context& context, const Group& group) const {
     const std::string line = line_of(context, group.biggest().place);
     const std::string at = line.empty() ? "" : " at " + line, made = line.empty() ? "." : ", made" + at + ".";
     switch (group.variant) {
       case kCarried:
-        return "through what is carried from one step to the next" + made;
+        return "through a tensor that is carried from one step to the next" + made;
       case kGradients:
         return "through gradients" + (line.empty() ? "" : " made" + at) +
                ". The graph of such a gradient leads back to its own parameter: a cycle, which stays when the model "
@@ -176,27 +177,28 @@ class RetainedGraph final : public Check {
       case kCarried:
         return "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()";
       case kGradients:
-        return "use torch.autograd.grad(loss, parameters, create_graph=True), which leaves .grad alone, or set p.grad "
-               "= "
-               "None after the last use; leave out create_graph=True if nothing is differentiated twice";
+        return "use torch.autograd.grad(loss, parameters, create_graph=True), which does not write .grad, or set "
+               "p.grad = None after the last use; leave out create_graph=True if nothing is differentiated twice";
       case kContext: {
         const std::string name = attribute(context, group).substr(4);
         return "ctx.save_for_backward(" + name + ") in forward instead, and " + name +
                ", = ctx.saved_tensors in backward";
       }
       case kHidden:
-        return "release what refers to the nodes: remove the handles of hooks, and keep no grad_fn and no closure over "
-               "the output";
+        return "release the references to the nodes: remove the handles of hooks, and keep no grad_fn and no closure "
+               "over the output";
       default:
         return "keep loss.item() instead of the tensor with its graph, or loss.detach().clone() where a tensor is "
                "needed";
     }
   }
 
-  // When that is the end of it, to two digits; empty: not known.
+  // The number of steps until the device is full, rounded to two digits; empty: unknown, or more than any training has.
   static std::string rate_text(const Context& context, int64_t bytes_a_step) {
     if (!context.memory || bytes_a_step <= 0) return "";
     const int64_t left = std::max<int64_t>(0, (*context.memory - context.peak.bytes).value) / bytes_a_step;
+    constexpr int64_t kMost = 10'000'000;
+    if (left > kMost) return "";
     int64_t unit = 1;
     while (left / unit >= 100) unit *= 10;
     return " At this rate the " + bytes_text(*context.memory) + " of " +
@@ -204,7 +206,7 @@ class RetainedGraph final : public Check {
            counted(static_cast<uint64_t>((left + unit / 2) / unit * unit), "more step") + ".";
   }
 
-  // Where the tensor is carried on, or put aside.
+  // The statement that carries the tensor to the next step, or that stores it.
   EditLine edit_of(const Context& context, const Group& group) const {
     const Place& place = group.biggest().place;
     if (group.variant == kGradients || group.variant == kHidden) return {};
@@ -218,8 +220,8 @@ class RetainedGraph final : public Check {
     return found ? found->kept_for_long() : EditLine{};
   }
 
-  // Where no backward goes through it, graph-without-backward finds the same: one patch for one bug, and that one
-  // spares more.
+  // If no backward needs the graphs, graph-without-backward reports them too. Both checks then offer the same patch,
+  // torch.no_grad(), which saves more memory than a detached value.
   FileEdits without_graph(const Context& context, const Group& group) const {
     const Graphs graphs(context.process, context.text);
     const std::vector<bool> is_free = graphs.never_differentiated(context.process);
@@ -232,7 +234,7 @@ class RetainedGraph final : public Check {
     return PatchMaker(context).no_grad(group.biggest().place.stack, FreeCalls(context, is_spared));
   }
 
-  // None where a backward goes on into earlier steps: the program may want just that.
+  // Empty if a backward reaches earlier steps, because the program may intend that.
   FileEdits edits(const Context& context, const Group& group) const {
     if (differentiates_past_) return {};
     const Place& place = group.biggest().place;
@@ -259,12 +261,12 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // Of the step that a moment belongs to, among those that are there.
+  // The index of the step at a moment, among the recorded steps.
   static uint32_t place_at(const Context& context, Time time) {
     return step_at(context.steps, time).index - context.steps.front().index;
   }
 
-  // At whose end the most nodes of earlier steps are alive.
+  // Finds the step at whose end the most nodes of earlier steps are alive. False: no such node.
   bool find_fullest_step(const Context& context, const Graphs& graphs) {
     const Process& p = context.process;
     const std::vector<Step>& steps = context.steps;
@@ -279,11 +281,11 @@ class RetainedGraph final : public Check {
     for (uint32_t row = 1; row <= p.nodes.rows(); ++row) {
       const NodeId node{row};
       while (born + 1 < steps.size() && steps[born + 1].when.begin <= p.nodes.time[node]) ++born;
-      // At the ends of how many steps it might have been alive: what follows the last border is of no step.
+      // The number of step ends before the node died. The part after the last complete step does not count.
       const Time end = graphs.died(node);
       const auto died = static_cast<uint32_t>(end >= steps[complete - 1].when.end ? complete : place_at(context, end));
       born_[row] = born;
-      // Of what steps that were left out made, nobody knows the step.
+      // The step of a node from omitted older steps is unknown, so it does not count.
       died_[row] = graphs.is_inner(node) && p.nodes.time[node] >= p.older.until ? died : 0;
       if (died_[row] <= born + 1) continue;
       ++change[born + 1];
@@ -300,7 +302,7 @@ class RetainedGraph final : public Check {
     return true;
   }
 
-  // Whether most of what was kept was released before: steps that belong together, and not a leak.
+  // Whether the program once released most of the retained nodes. Then it groups steps on purpose and does not leak.
   bool has_fallen_back() const {
     const int64_t last = retained_.back();
     int64_t most = 0;
@@ -313,8 +315,8 @@ class RetainedGraph final : public Check {
 
   bool is_retained(uint32_t row) const { return born_[row] < fullest_ && died_[row] > fullest_; }
 
-  // The entry of each retained node, and how many nodes each has. Edges lead to nodes that were made before, so a walk
-  // forth sees what a node leads to, and one back what leads to it.
+  // Finds the entry of each retained node, and counts the nodes of each entry. Edges lead to older nodes. A forward
+  // walk therefore visits the targets of a node before the node, and a backward walk visits its predecessors first.
   void find_entries(const Process& p, const Graphs& graphs) {
     const uint32_t rows = p.nodes.rows();
     std::vector<bool> leads_back(rows + 1, false);
@@ -339,7 +341,7 @@ class RetainedGraph final : public Check {
         if (next == 0 || next >= row || !is_retained(next)) continue;
         const bool is_same_step = born_[next] == born_[row];
         if (!is_same_step) leads_on_[next] = true;
-        // A loss that was added to a total in the step after: the total is what carries it.
+        // If the next step adds a loss to a total, the total carries the loss and is its entry.
         if (entry_[next] == 0 && (is_same_step || !leads_back[next])) entry_[next] = entry_[row];
       }
     }
@@ -358,7 +360,7 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // Of what gradients lead to, the backward that made them.
+  // The place of the entry; for gradients, the backward that made them.
   Place place_of_entry(const Context& context, NodeId entry) const {
     Place place = place_of(context, entry);
     if (keepers_->of(entry) != KeptBy::gradient) return place;
@@ -376,12 +378,12 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // Until when a node needs what it has, in its own step.
+  // The time until which a node needs its tensors, at most the end of the step that made the node.
   Time needed_until(const Context& context, NodeId node) const {
     return std::min(Time{evaluated_[node.value]}, context.steps[born_[node.value]].when.end);
   }
 
-  // What the graphs hold besides themselves. Without them, a save would have gone when its node was evaluated.
+  // Adds the saves of retained nodes. Without the retained graph, the evaluation of the node would release them.
   void add_saves(const Context& context, const Graphs& graphs, Sink& sink, const std::set<NodeId>& entries) {
     const Process& p = context.process;
     const Time looked_at = context.steps[fullest_].when.end;
@@ -414,7 +416,7 @@ class RetainedGraph final : public Check {
     }
   }
 
-  // `source`: what it is a copy of, if that could stand for it; none: it is no such copy.
+  // `source`: the tensor that can replace the allocation, which is a copy of it; none: not such a copy.
   void add_end(const Context& context, Sink& sink, NodeId entry, AllocationId allocation, Time until,
                AllocationId source = {}) const {
     const Time freed = context.process.freed(allocation);
@@ -429,7 +431,7 @@ class RetainedGraph final : public Check {
     sink.add({place_of_entry(context, entry), allocation, bytes, {until, freed}}, change, variant(entry));
   }
 
-  // What the ctx of their nodes has: with save_for_backward it would go as saved tensors do.
+  // Adds the attributes on the ctx of the nodes. With save_for_backward they would be released like saved tensors.
   void add_attributes(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
     const Process& p = context.process;
     for (uint32_t row = 1; row <= p.held.rows(); ++row) {
@@ -455,7 +457,8 @@ class RetainedGraph final : public Check {
                                [&](AllocationId result) { return owns_more(context, result); });
   }
 
-  // A loss may have the memory of what it was reduced from: as a number it has none once the next one is there.
+  // Adds losses whose storage is larger than one element. Without its tensor, a loss as a number would hold no memory
+  // once the next loss exists.
   void add_results(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
     if (differentiates_past_) return;
     std::map<uint32_t, Time> next_made;  // by stack
@@ -471,19 +474,19 @@ class RetainedGraph final : public Check {
     }
   }
 
-  std::vector<uint32_t> born_, died_;  // by node: place of the step; died: how many there are if it never did
+  std::vector<uint32_t> born_, died_;  // by node: index of the step; died: number of step ends if it never died
   std::vector<uint32_t> entry_;        // by node: its entry; 0: not retained
-  std::vector<bool> leads_on_;         // by node: a later step's graph leads to it
+  std::vector<bool> leads_on_;         // by node: a later step's graph refers to it
   struct Left {
     uint64_t nodes = 0;
-    std::set<uint32_t> steps;  // that they are of
+    std::set<uint32_t> steps;  // steps of the nodes
   };
   std::map<uint32_t, Left> left_;   // by entry
-  std::vector<int64_t> evaluated_;  // by node: the end of its first evaluation; kNever: it has none
+  std::vector<int64_t> evaluated_;  // by node: the end of its first evaluation; kNever: no evaluation
   std::optional<Keepers> keepers_;
-  std::vector<int64_t> retained_;  // by step: nodes of earlier ones alive at its end
-  uint32_t fullest_ = 0;           // its place among them
-  uint32_t number_of_first_ = 0;   // of them
+  std::vector<int64_t> retained_;  // by step: nodes of earlier steps alive at its end
+  uint32_t fullest_ = 0;           // index of the step with the most of them
+  uint32_t number_of_first_ = 0;   // number of the first recorded step
   bool grows_ = false;
   bool differentiates_past_ = false;
 };

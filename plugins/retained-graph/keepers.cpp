@@ -67,7 +67,7 @@ EvaluationId Keepers::accumulation(NodeId entry) const {
   return evaluation && bool{p.nodes.parameter[p.evaluations.node[evaluation]]} ? evaluation : EvaluationId{};
 }
 
-// A node of the gradients themselves, or one of the forward that they lead to, of which nothing else is left.
+// Whether the entry is a node of a gradient graph, or a forward node that only such a graph keeps.
 bool Keepers::is_of_created_graph(NodeId entry) const {
   const Process& p = context_.process;
   if (created_for_nothing_[entry.value]) return true;

@@ -1,4 +1,5 @@
-// What keeps the graphs of earlier steps, as far as the recording tells, and what else goes with them.
+// Finds the references that keep the graphs of earlier steps, as far as the recording shows them, and the other memory
+// that those graphs hold.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +13,24 @@
 namespace tapelens::check {
 
 enum class KeptBy : uint8_t {
-  result,          // a tensor of the program, for all that is known
+  result,          // the default: a tensor of the program
   gradient,        // .grad of a parameter, made by backward(create_graph=True)
-  context,         // an attribute of ctx that is the node's own output: a cycle
-  gradient_graph,  // a graph of gradients that is never differentiated, which graph-without-backward finds
-  hidden,          // its results are freed: a hook, a closure, a grad_fn
+  context,         // an attribute of ctx is the node's own output: a cycle
+  gradient_graph,  // a gradient graph without a backward; graph-without-backward reports it
+  hidden,          // all results are freed: a hook, a closure or a grad_fn
 };
 
 class Keepers {
  public:
-  // `entries`: nodes that were alive then, and that no living node leads to.
+  // `entries`: nodes alive at `alive` to which no other live node has an edge.
   Keepers(const Context& context, const Graphs& graphs, const std::set<NodeId>& entries, Time alive);
 
   KeptBy of(NodeId entry) const;
-  // What the operator that made an entry made and left, in the order of time.
+  // The allocations that the entry's operator made and left alive, in the order of time.
   const std::vector<AllocationId>& results(NodeId entry) const;
-  // The attribute of an entry's ctx that is its own output; none: there is none.
+  // The attribute of the entry's ctx that is the entry's own output; none: no such attribute.
   HeldId own_output(NodeId entry) const;
-  // The evaluation of a parameter's node that an entry was made in; none: in no such.
+  // The evaluation of a parameter's AccumulateGrad node that made the entry; none: no such evaluation made it.
   EvaluationId accumulation(NodeId entry) const;
 
  private:
@@ -47,7 +48,7 @@ class Keepers {
   std::vector<bool> creates_graph_;  // by node: whether a backward that creates a graph evaluated it last
 };
 
-// The statement that keeps an attribute of ctx in the function that an operator runs in, "ctx.y = y"; none: not found.
+// The statement that sets an attribute of ctx, "ctx.y = y", in the operator's function; none: not found.
 EditLine attribute_line(const Context& context, StackId stack, std::string_view attribute);
 
 }  // namespace tapelens::check

@@ -6,7 +6,7 @@
 namespace tapelens::check {
 namespace {
 
-// The gradient of the engine that was copied into one that a parameter has; none: it was not copied.
+// The engine's gradient that was copied into a parameter's .grad; none: no copy.
 AllocationId copied_gradient(const Context& context, AllocationId gradient) {
   const Process& p = context.process;
   for (const OperatorId writer : context.provenance.writers(gradient)) {
@@ -24,7 +24,7 @@ AllocationId parameter_of(const Process& p, EvaluationId accumulation) {
   return p.nodes.parameter[p.evaluations.node[accumulation]];
 }
 
-// By step: when the last of the parameters was made whose gradients were accumulated in it.
+// By step: the creation time of the newest parameter that got a gradient in that step.
 std::map<uint32_t, Time> models_made(const Context& context) {
   const Process& p = context.process;
   std::map<uint32_t, Time> made;
@@ -49,7 +49,7 @@ std::vector<Ending> models_in_cycles(const Context& context, const Keepers& keep
   }
   std::vector<Ending> endings;
   if (accumulations.empty()) return endings;
-  // Read again in a later step than the next one, it is in use.
+  // An allocation that is read after the next step is still in use.
   const auto add = [&](NodeId entry, AllocationId allocation, Time until, AllocationId copied) {
     const Time last = context.lifetimes.last_use(allocation);
     const size_t next = std::min<size_t>(born[entry.value] + 1, context.steps.size() - 1);
@@ -60,7 +60,7 @@ std::vector<Ending> models_in_cycles(const Context& context, const Keepers& keep
     const AllocationId allocation = p.roles.allocation[role];
     const auto of = accumulations.find(p.allocations.evaluation[allocation]);
     if (p.roles.kind[role] != Role::gradient || of == accumulations.end()) continue;
-    // What torch.autograd.grad returns is the gradient itself; .grad has a copy of it.
+    // torch.autograd.grad returns the gradient itself; .grad has a copy of it.
     add(of->second, allocation, Time{0}, copied_gradient(context, allocation));
   }
   const std::map<uint32_t, Time> made = models_made(context);

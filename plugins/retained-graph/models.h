@@ -1,5 +1,5 @@
-// Models that backward(create_graph=True) keeps: a gradient with a graph leads to its parameter, and that has it in
-// .grad.
+// Models that backward(create_graph=True) keeps in a cycle: the gradient's graph refers to the parameter, and the
+// parameter's .grad refers to the gradient.
 #pragma once
 
 #include <set>
@@ -11,14 +11,14 @@
 namespace tapelens::check {
 
 struct Ending {
-  NodeId entry;  // of the graph that keeps it
+  NodeId entry;  // entry of the graph that keeps the allocation
   AllocationId allocation;
-  Time until;           // that it would have lived without
-  AllocationId copied;  // what it is a copy of, and what could stand for it; none: it is no such copy
+  Time until;           // end of its life without the graph
+  AllocationId copied;  // the source that can replace it; none: not such a copy
 };
 
-// Parameters and gradients that only the graphs of `entries` keep. Without, a model that is not used again lives until
-// the next one is made. `born`: by node, the place of its step.
+// Parameters and gradients that only the graphs of `entries` keep. Without the graphs, a model that the program does
+// not use again lives until the next model is made. `born`: by node, the index of its step.
 std::vector<Ending> models_in_cycles(const Context& context, const Keepers& keepers, const std::set<NodeId>& entries,
                                      const std::vector<uint32_t>& born);
 

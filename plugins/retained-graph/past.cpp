@@ -45,7 +45,7 @@ std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs
   for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
     if (p.roles.kind[RoleId{row}] == Role::gradient) is_gradient[p.roles.allocation.raw[row]] = true;
   }
-  // Made for a node of the present, but read only for the past.
+  // Whether a node of the current step made the allocation, but only nodes of earlier steps read it.
   const auto is_for_the_past = [&](AllocationId allocation, EvaluationId made) {
     bool any = false;
     for (const OperatorId op : context.provenance.uses(allocation)) {

@@ -1,5 +1,5 @@
-// Finds the computation of a backward in the graphs of earlier steps, and on the way to them. A detached tensor avoids
-// it.
+// Finds the allocations of a backward in the graphs of earlier steps, and on the way to them. A detached tensor avoids
+// them.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Small views that keep the large storages they are of.
+// Finds small views that keep large storages alive.
 #include "analyzer/check/check.h"
 
 #include <algorithm>
@@ -15,27 +15,29 @@ namespace tapelens::check {
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"ratio", "8", "how many times a storage must be larger than what is still read of it"},
+    Option{"ratio", "8", "least ratio of the storage's size to the bytes that operators still read"},
     Option{"min-share", "10", "percent of the peak that the storages of one line must be"},
 };
 
-// A storage of which, from a view on, only small views are read.
+// A storage that operators read only through small views, from one view on.
 struct Kept {
   AllocationId storage;
-  OperatorId view;     // the operator that makes it
-  Bytes viewed;        // the most that is read of it then
-  Time next = kNever;  // when the line makes the next such storage: a variable may hold this one until then
+  OperatorId view;     // the operator that makes the view
+  Bytes viewed;        // the most bytes that one operator reads after the view
+  Time next = kNever;  // time of the line's next such storage; a variable may hold this storage until then
 };
 
 class SmallView final : public Check {
  public:
   CheckInfo info() const override {
-    return {.id = "small-view",
-            .title = "small views that keep large storages",
-            .help =
-                "hidden[:, 0] is a view: as long as it is kept, all of hidden's storage is. Where a loop collects such "
-                "views, and nothing but them is read later, a copy of the view (clone()) lets the storages go.",
-            .options = kOptions};
+    return {
+        .id = "small-view",
+        .title = "small views that keep large storages",
+        .help =
+            "hidden[:, 0] is a view: while the program keeps it, the whole storage of hidden stays. If a loop collects "
+            "such views, and the program reads only the views later, copies of the views (clone()) free the "
+            "storages.",
+        .options = kOptions};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -57,36 +59,35 @@ class SmallView final : public Check {
     }
     for (const Kept& kept : all) {
       const auto line = at_peak.find(stack_of(p, context.text, kept.view));
-      // One may be in a variable.
+      // A single storage may be in a variable.
       if (line != at_peak.end() && line->second.storages > 1 && line->second.bytes >= least) emit(context, kept, sink);
     }
   }
 
   Description describe(const Context& context, const Group& group) const override {
     const Occurrence& biggest = group.biggest();
-    uint64_t at_once = 0;
-    for (const Occurrence& o : group.occurrences) at_once += o.when.contains(context.peak.when.time) ? 1 : 0;
+    const uint64_t at_once = group.alive_at(context.peak.when.time);
     Description words;
     words.severity = Severity::info;
     words.title = "small views keep large storages";
     words.message = "At the peak, " + counted(at_once, "storage") + " of " + bytes_text(biggest.bytes) +
-                    " are alive, of which nothing but a view of " +
-                    bytes_text(Bytes{static_cast<int64_t>(biggest.number)}) + " is read from here on.";
+                    " are alive, of which only a view of " + bytes_text(Bytes{static_cast<int64_t>(biggest.number)}) +
+                    " is read from here on.";
     words.notes.emplace_back(
-        "The loop makes the next storage before a variable lets the last one go; the prediction keeps that one.");
-    words.fix.text = "keep a copy of the view: .clone() behind it";
+        "A variable holds the last storage until the loop has made the next one; the prediction keeps that storage.");
+    words.fix.text = "keep a copy of the view: append .clone()";
     words.fix.is_small = true;
     return words;
   }
 
  private:
-  static constexpr int64_t kSmallest = 4096;  // storages of less than this part of the peak are not looked at
+  static constexpr int64_t kSmallest = 4096;  // ignores storages smaller than the peak divided by this
 
   class Finder {
    public:
     Finder(const Context& context, int64_t ratio) : context_(context), p_(context.process), ratio_(ratio) {}
 
-    // The first view behind which nothing but small views of the storage are read, if any is.
+    // The first view after which operators read only small views of the storage. Kept::view: none without such a view.
     Kept of(AllocationId storage) const {
       Kept kept{storage, {}, {}};
       const auto uses = context_.provenance.uses(storage);
@@ -103,7 +104,7 @@ class SmallView final : public Check {
     }
 
    private:
-    // What an operator is given of a storage; 0: that is not recorded.
+    // The bytes of a storage that an operator reads; 0: not recorded.
     Bytes read_by(OperatorId op, AllocationId storage) const {
       const auto inputs = context_.provenance.inputs(op), layouts = context_.provenance.input_layouts(op);
       Bytes read;
@@ -125,20 +126,12 @@ class SmallView final : public Check {
          "aten::permute", "aten::t", "aten::detach", "aten::alias", "aten::as_strided", "aten::expand"}};
   };
 
-  // When the caller has it: the end of the outermost module call that it is made in.
-  static Time returned(const Context& context, AllocationId storage) {
-    const Process& p = context.process;
-    ModuleCallId call = p.operators.module_call[context.provenance.maker(storage)];
-    while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
-    return call ? p.module_calls.end[call] : p.operators.end[context.provenance.maker(storage)];
-  }
-
   static std::vector<Kept> all_kept(const Context& context, Bytes least, int64_t ratio) {
     const Process& p = context.process;
     const std::vector<bool> is_held = held_besides_saves(p);
     const Finder finder(context, ratio);
     std::vector<Kept> all;
-    std::map<std::pair<StackId, StackId>, size_t> last;  // by the lines of storage and view
+    std::map<std::pair<StackId, StackId>, size_t> last;  // by lines of storage and view; index in `all`
     std::set<std::pair<StackId, StackId>> refused;
     for (const AllocationId storage : context.allocations(least)) {
       if (is_held[storage.value] || !context.provenance.saves(storage).empty()) continue;
@@ -149,7 +142,8 @@ class SmallView final : public Check {
       if (!is_first) {
         Kept& previous = all[std::exchange(before->second, all.size())];
         previous.next = returned(context, storage);
-        // Made one after the other, and looked at later: they are kept for themselves, as a data set is.
+        // The program views the storage only after it makes the next one. It keeps these storages on purpose, like a
+        // data set.
         if (p.operators.end[previous.view] > p.allocations.time[storage]) refused.insert(lines);
       }
       all.push_back(kept);
@@ -164,7 +158,7 @@ class SmallView final : public Check {
     const Process& p = context.process;
     const Time viewed = p.operators.end[kept.view], freed = p.freed(kept.storage);
     const Time end = std::min(kept.next, freed);
-    if (end >= freed) return;  // the last one may be in the variable
+    if (end >= freed) return;  // a variable may hold the last storage
     peak::WhatIf change;
     change.ends.push_back({kept.storage, end});
     change.extras.push_back({kept.storage, {viewed, freed}, kept.viewed});

@@ -12,7 +12,8 @@ namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"min-percent", "10", "of the biggest graph: smaller ones (a penalty on the weights) do not count"},
+    {"min-percent", "10",
+     "percent of the biggest graph's size that a graph must have (excludes a penalty on the weights)"},
 };
 
 class StackedGraphs final : public Check {

@@ -11,14 +11,14 @@ namespace tapelens::check {
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "4KiB", "copies of less are not looked at"},
+    Option{"min-bytes", "4KiB", "smaller copies are ignored"},
 };
 
 class TrivialConcat final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "trivial-concat",
-            .title = "copies that nobody changes",
+            .title = "copies of tensors that never change",
             .help =
                 "cat, stack, hstack, vstack and dstack of a single tensor (all others empty) copy the whole tensor. "
                 "clone and to(copy=True) copy it too. If no operator writes the copy or its source while both are "
@@ -54,22 +54,22 @@ class TrivialConcat final : public Check {
     const std::string name(context.provenance.name(place.op));
     const bool joins = name.find("cat") != std::string::npos || name.find("stack") != std::string::npos;
     Description words;
-    words.title =
-        joins ? name + " of a single tensor is a copy of it" : name + " copies a tensor that is never changed";
-    words.message = joins ? "All other inputs of this " + name +
-                                " are missing or empty, so its result is a copy of the one that is left. Neither is "
-                                "written while both are alive: the one tensor could have stood for both."
-                          : "Neither the copy nor its source is written while both are alive: the source could have "
-                            "stood for the copy.";
+    words.title = joins ? name + " copies a single tensor" : name + " copies a tensor that is never changed";
+    words.message = joins
+                        ? "All other inputs of this " + name +
+                              " are missing or empty, so its result is a copy of the remaining one. No operator "
+                              "writes either while both are alive: the source can replace the copy."
+                        : "No operator writes the copy or its source while both are alive: the source can replace the "
+                          "copy.";
     words.notes.emplace_back(
-        "Writes through memory that PyTorch does not see, such as a numpy array over the same storage, are not "
-        "recorded.");
-    words.fix = {
-        FixKind::advice,
-        "",
-        {},
-        joins ? "Use the tensor itself when there is only one (unsqueeze it where " + name + " adds a dimension)."
-              : "Use the tensor itself; detach() if it was to leave the graph."};
+        "The recording does not have writes that bypass PyTorch, such as those through a numpy array over the same "
+        "storage.");
+    words.fix = {FixKind::advice,
+                 "",
+                 {},
+                 joins
+                     ? "Use the tensor itself if it is the only one (unsqueeze it where " + name + " adds a dimension)."
+                     : "Use the tensor itself, with detach() if it should leave the graph."};
     return words;
   }
 

@@ -13,7 +13,7 @@ namespace {
 using plugins::unneeded_save::kRewrite;
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "4KiB", "saves of smaller allocations are not looked at"},
+    Option{"min-bytes", "4KiB", "saves of smaller allocations are ignored"},
 };
 
 class UnneededSave final : public Check {
@@ -54,7 +54,7 @@ class UnneededSave final : public Check {
     const Occurrence& biggest = group.biggest();
     const Need& need = rows_[biggest.number];
     const std::string field = std::string(need.node) + "." + std::string(need.field);
-    const bool on_cpu = context.text.string(context.text.device_name[context.device]) == "cpu";
+    const bool on_cpu = device_type(context.text.string(context.text.device_name[context.device])).is_pageable;
     Description words;
     words.title = field + " is saved but never read";
     words.message = "Of this operator's gradients " + wanted_text(context, biggest.place.node) +

@@ -17,7 +17,7 @@ class UnneededSave final : public Rewrite {
   UnneededSave() : rows_(needs_of(TORCH_VERSION).value_or(std::span<const Need>())) {}
 
   RewriteInfo info() const override { return kRewrite; }
-  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
+  bool is_for(c10::DeviceType device) const override { return is_cpu_or_has_streams(device); }
   bool may_match(std::string_view type, std::string_view field) const override {
     return !needs_of(rows_, type, field).empty();
   }

@@ -13,19 +13,19 @@ namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"min-percent", "1", "of the peak: parts that save less at one moment are left out"},
+    {"min-percent", "1", "percent of the peak that a part must save at one moment"},
 };
 
 class UnusedGradient final : public Check {
  public:
   CheckInfo info() const override {
     return {.id = "unused-gradient",
-            .title = "parts of a backward whose gradients nobody reads",
+            .title = "parts of a backward whose gradients are never read",
             .help =
-                "Autograd nodes that were evaluated only to make gradients of parameters that were zeroed, freed "
-                "or left alone before any optimizer step or other operator read them: a generator in the "
-                "discriminator's step, a teacher, a backbone that is not trained. Their saved tensors and "
-                "gradients were never read. Make that part under torch.no_grad(), or detach what comes out of it.",
+                "Autograd nodes that a backward evaluates only for gradients of parameters that no optimizer step or "
+                "other operator reads: a generator in the discriminator's step, a teacher, a backbone that is not "
+                "trained. The program zeroes, frees or leaves these gradients, so their saved tensors are kept "
+                "without use. Run that part under torch.no_grad(), or detach its output.",
             .options = kOptions};
   }
 
@@ -59,14 +59,14 @@ class UnusedGradient final : public Check {
   Description describe(const Context& context, const Group& group) const override {
     const std::string line = line_of(context, group.biggest().place);
     Description d;
-    d.title = "a part of the backward makes gradients that nobody reads";
-    d.message =
-        "Backward goes on through what is made" + (line.empty() ? "" : " at " + line) +
-        ", but all gradients that it makes there are dropped before anything reads them: " + bytes_text(group.bytes) +
-        " of saved tensors are kept for that.";
+    d.title = "a part of the backward makes gradients that are never read";
+    d.message = "The backward continues through the graph made" + (line.empty() ? "" : " at " + line) +
+                ", but the program drops all gradients of that part before any operator reads them: " +
+                bytes_text(group.bytes) + " of saved tensors are kept for that.";
     d.notes.push_back(counted(group.biggest().number, "node") +
-                      " evaluated whose gradients nothing read, in one backward");
-    d.fix.text = "make it under torch.no_grad(); x = part(x).detach() releases its graph too, but only once it is made";
+                      " evaluated in one backward, whose gradients no operator reads");
+    d.fix.text =
+        "run it under torch.no_grad(); x = part(x).detach() also releases its graph, but only after it is made";
     // The root of a backward must require a gradient.
     if (is_led_to_[group.biggest().place.node.value]) {
       const Graphs graphs(context.process, context.text);

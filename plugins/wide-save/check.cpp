@@ -16,7 +16,7 @@ namespace {
 using plugins::wide_save::kRewrite;
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "64KiB", "saves of less are not looked at"},
+    Option{"min-bytes", "64KiB", "smaller saves are ignored"},
 };
 
 class WideSave final : public Check {

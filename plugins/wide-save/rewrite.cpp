@@ -98,7 +98,7 @@ static_assert(std::ranges::all_of(kMasks, [](const Field& field) { return asked(
 class Masks final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
-  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
+  bool is_for(c10::DeviceType device) const override { return is_cpu_or_has_streams(device); }
   bool may_match(std::string_view type, std::string_view field) const override {
     return kind_of(type, field) == Kind::mask;
   }
@@ -114,7 +114,7 @@ class Masks final : public Rewrite {
 class TwoValues final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
-  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
+  bool is_for(c10::DeviceType device) const override { return is_cpu_or_has_streams(device); }
   bool may_match(std::string_view type, std::string_view field) const override {
     const Kind kind = kind_of(type, field);
     return kind == Kind::noise || kind == Kind::bools;
@@ -133,7 +133,7 @@ class TwoValues final : public Rewrite {
 class Indices final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
-  bool is_for(c10::DeviceType device) const override { return device == c10::kCPU || device == c10::kCUDA; }
+  bool is_for(c10::DeviceType device) const override { return is_cpu_or_has_streams(device); }
   bool may_match(std::string_view type, std::string_view field) const override {
     const Kind kind = kind_of(type, field);
     return kind == Kind::pool_indices || kind == Kind::other_indices;

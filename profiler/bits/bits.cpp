@@ -89,7 +89,8 @@ TAPELENS_BETWEEN(double)
     });                                                                                                 \
   }                                                                                                     \
   template <>                                                                                           \
-  TAPELENS_VECTORISED void spread<W>(const uint8_t* bits, size_t count, W zero, W one, W* out) {        \
+  TAPELENS_VECTORISED void spread<W>(const uint8_t* bits, size_t count, W zero, W one,                  \
+                                     W* out) { /*NOLINT(bugprone-macro-parentheses): a type*/           \
     alignas(64) uint8_t flags[kBlock];                                                                  \
     for (size_t at = 0; at < count; at += kBlock) {                                                     \
       const size_t some = std::min(count - at, kBlock);                                                 \

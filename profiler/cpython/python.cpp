@@ -22,8 +22,10 @@ const Python* load() {
   api.none = static_cast<PyObject*>(none);
   const auto runtime_error = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_RuntimeError"));
   const auto exception = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_Exception"));
-  if (none == nullptr || runtime_error == nullptr || exception == nullptr) return nullptr;
+  const auto memory_error = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, "PyExc_MemoryError"));
+  if (none == nullptr || runtime_error == nullptr || exception == nullptr || memory_error == nullptr) return nullptr;
   api.runtime_error = *runtime_error;
+  api.memory_error = *memory_error;
   api.exception = *exception;
   const bool complete =
       find(api.IsInitialized, "Py_IsInitialized") && find(api.ErrSetString, "PyErr_SetString") &&
@@ -154,7 +156,9 @@ bool forget_error(const Python& api) {
 
 void give_error_back(const Python& api) {
   const Error error = take_error(api);
-  if (error.value) raise_later(api, error.value.get());
+  if (!error.value) return;
+  if (api.ErrGivenMatches(error.kind.get(), api.memory_error) != 0 && !is_of_handler(api, error.value.get())) return;
+  raise_later(api, error.value.get());
 }
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name) {

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "profiler/cuda/device_memory.h"
 #include "profiler/cupti/clocks.h"
 #include "profiler/cupti/library.h"
@@ -19,8 +19,8 @@
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/recorder.h"
 #include "profiler/record/storage.h"
-#include "trace/variables.h"
 
 namespace tapelens::cuda {
 namespace {
@@ -72,7 +72,7 @@ class Recorder : public cupti::Sink {
   void happened(std::span<const cupti::Activity> activities) override {
     if (!record::is_recording()) return;
     try {
-      const std::lock_guard lock(lock_);
+      const base::MutexLock lock(lock_);
       const auto now = cupti::same_moment(trace::ticks_now);
       for (const cupti::Activity& a : activities) {
         write({.header = header(a.device, a.library.empty() ? 0 : record::intern_string(own_, a.library)),
@@ -93,7 +93,7 @@ class Recorder : public cupti::Sink {
 
   void were(std::span<const cupti::PoolState> pools) override {
     if (!record::is_recording()) return;
-    const std::lock_guard lock(lock_);
+    const base::MutexLock lock(lock_);
     const auto now = cupti::same_moment(trace::ticks_now);
     for (const cupti::PoolState& pool : pools) {
       own_.lane.write(trace::MemoryPoolRecord{
@@ -121,7 +121,7 @@ class Recorder : public cupti::Sink {
   void changed(const cupti::VirtualMemory& memory) override {
     if (!record::is_recording()) return;
     try {
-      const std::lock_guard lock(lock_);
+      const base::MutexLock lock(lock_);
       const auto now = cupti::same_moment(trace::ticks_now);
       const uint32_t library = memory.library.empty() ? 0 : record::intern_string(own_, memory.library);
       own_.lane.write(trace::VirtualMemoryRecord{.header = record::header<trace::VirtualMemoryRecord>(
@@ -145,7 +145,7 @@ class Recorder : public cupti::Sink {
   // The session has ended.
   void ended() {
     if (!record::is_recording()) return;
-    const std::lock_guard lock(lock_);
+    const base::MutexLock lock(lock_);
     write({.header = header(0, 0),
            .ticks = trace::ticks_now(),
            .age = 0,
@@ -158,17 +158,17 @@ class Recorder : public cupti::Sink {
   }
 
  private:
-  uint8_t device_of(uint32_t device) {
+  uint8_t device_of(uint32_t device) TAPELENS_REQUIRES(lock_) {
     const auto index = static_cast<c10::DeviceIndex>(device < 128 ? device : 127);
     return record::device_id(own_, {c10::DeviceType::CUDA, index});
   }
-  trace::RecordHeader header(uint32_t device, uint32_t library) {
+  trace::RecordHeader header(uint32_t device, uint32_t library) TAPELENS_REQUIRES(lock_) {
     return record::header<trace::OutsideRecord>(RecordKind::outside, device_of(device), library);
   }
-  void write(const trace::OutsideRecord& record) { own_.lane.write(record); }
+  void write(const trace::OutsideRecord& record) TAPELENS_REQUIRES(lock_) { own_.lane.write(record); }
 
-  std::mutex lock_;  // guards the lane: CUPTI's thread may still process its last buffer when the session ends
-  ThreadState own_;
+  base::Mutex lock_;  // CUPTI's thread may still process its last buffer when the session ends
+  ThreadState own_ TAPELENS_GUARDED_BY(lock_);
 };
 
 enum class State : uint8_t { not_wanted, waits, begins, on, over };
@@ -235,8 +235,7 @@ void stand_before(tapelens_symbol symbol, Function& real, Function instead) {
 }  // namespace
 
 bool watch_outside() {
-  const char* wanted = getenv(TAPELENS_CUPTI);
-  if (wanted == nullptr || *wanted == '\0') return false;
+  if (!record::options().cupti) return false;
   g_state.store(State::waits, std::memory_order_release);
   stand_before(TAPELENS_cupti_subscribe, g_subscribe, subscribe);
   stand_before(TAPELENS_cupti_subscribe_v2, g_subscribe_v2, subscribe_v2);

@@ -10,6 +10,7 @@
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/searches.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::cuda {
@@ -123,9 +124,12 @@ void report_memory(void* data, int64_t bytes, size_t allocated_bytes, size_t res
   // The CPU allocator reports its own events. CPU events arrive here only while torch.profiler requests them.
   if (is_recording() && !device.is_cpu() && data != nullptr && bytes != 0) {
     guarded([&] {
+      record::are_alive(device, allocated_bytes);
       if (bytes > 0) {
+        record::is_alive(0, address_of(data), static_cast<uint64_t>(bytes));
         allocated(address_of(data), static_cast<uint64_t>(bytes), device);
       } else {
+        record::is_freed(address_of(data));
         freed(address_of(data), device);
       }
     });
@@ -146,6 +150,7 @@ void report_out_of_memory(int64_t bytes, size_t allocated_bytes, size_t reserved
           header<trace::OutOfMemoryRecord>(RecordKind::out_of_memory, record::device_id(thread, device)),
           trace::ticks_now(), static_cast<uint64_t>(bytes), allocated_bytes, reserved_bytes,
           knows_free ? call.bytes : UINT64_MAX});
+      record::memory_ran_out();
     });
   }
   g_report_out_of_memory(bytes, allocated_bytes, reserved_bytes, device);

@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "profiler/cupti/caller.h"
 #include "profiler/cupti/calls.h"
 #include "profiler/cupti/clocks.h"
@@ -24,9 +24,9 @@ struct Session {
 };
 
 // The lock for begin and end of the session. It is held during calls of CUPTI, which calls back.
-std::mutex g_lock;
-std::mutex g_telling;  // serializes calls of the Sink; not held during calls of CUPTI or of the program
-Session g_session;     // does not change during the session
+base::Mutex g_lock;
+base::Mutex g_telling;  // serializes calls of the Sink; not held during calls of CUPTI or of the program
+Session g_session;      // does not change during the session
 std::atomic<bool> g_is_on{false};
 
 void request_buffer(uint8_t** buffer, size_t* bytes, size_t* most_records) {
@@ -47,7 +47,7 @@ void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, si
     } catch (...) {  // out of memory: count the buffer as dropped
       ++dropped;
     }
-    const std::lock_guard lock(g_telling);
+    const base::MutexLock lock(g_telling);
     if (!happened.activities.empty()) s.sink->happened(happened.activities);
     if (!happened.pools.empty()) s.sink->were(happened.pools);
     if (dropped > 0) s.sink->dropped(dropped);
@@ -65,7 +65,7 @@ void called(void*, Domain domain, uint32_t function, const CallbackData* call) n
   } else if (domain == Domain::driver && call->result != nullptr && *call->result == 0) {
     const std::optional<VirtualMemory> memory = virtual_memory(function, *call);
     if (!memory) return;
-    const std::lock_guard lock(g_telling);
+    const base::MutexLock lock(g_telling);
     s.sink->changed(*memory);
   }
 }
@@ -99,7 +99,7 @@ Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> hol
 }
 
 // Reverts begin(), in reverse order.
-void release(const Session& s) {
+void release(const Session& s) TAPELENS_REQUIRES(g_lock) {
   if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
   s.functions.disable(kMemory2);
   if (s.names_sources) {
@@ -113,7 +113,7 @@ void release(const Session& s) {
 }  // namespace
 
 std::string begin(const Functions& functions, Sink& sink) {
-  const std::lock_guard lock(g_lock);
+  const base::MutexLock lock(g_lock);
   if (g_is_on.load(std::memory_order_relaxed)) return "CUPTI is in use already";
   uint32_t version = 0;
   if (const Result asked = functions.get_version(&version); asked != Result::success) {
@@ -148,7 +148,7 @@ std::string begin(const Functions& functions, Sink& sink) {
 }
 
 bool give_way() {
-  const std::lock_guard lock(g_lock);
+  const base::MutexLock lock(g_lock);
   if (!g_is_on.load(std::memory_order_relaxed)) return false;
   release(g_session);
   g_is_on.store(false, std::memory_order_release);
@@ -156,7 +156,7 @@ bool give_way() {
 }
 
 void finish() {
-  const std::lock_guard lock(g_lock);
+  const base::MutexLock lock(g_lock);
   if (!g_is_on.load(std::memory_order_relaxed)) return;
   g_session.functions.flush_all(kForced);
   g_is_on.store(false, std::memory_order_release);

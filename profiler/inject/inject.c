@@ -39,20 +39,20 @@ static struct stat standard_error; /* at the start of the process; all zeros if 
 
 __attribute__((constructor)) static void look_at_standard_error(void) { fstat(STDERR_FILENO, &standard_error); }
 
+static int is_set(const char* variable) {
+  const char* text = getenv(variable);
+  return text != NULL && *text != 0;
+}
+
 /* Returns whether the text was written to the original standard error. */
 static int try_to_complain(const char* text, uint64_t bytes) {
   struct stat now;
-  if (getenv(TAPELENS_QUIET) != NULL || fstat(STDERR_FILENO, &now) != 0) return 0;
+  if (is_set(TAPELENS_QUIET) || fstat(STDERR_FILENO, &now) != 0) return 0;
   if (now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino) return 0;
   return write(STDERR_FILENO, text, bytes) >= 0;
 }
 
 static void complain(const char* text, uint64_t bytes) { try_to_complain(text, bytes); }
-
-static int is_set(const char* variable) {
-  const char* text = getenv(variable);
-  return text != NULL && *text != 0;
-}
 
 static void explain(const char* folder_variable, const char* text) {
   char line[TAPELENS_EXPLANATION_BYTES];
@@ -139,7 +139,7 @@ struct tapelens_marks tapelens_marks __attribute__((visibility("default"))) = {N
 __attribute__((visibility("default"))) int tapelens_mark(int kind) {
   int (*answer)(int) = __atomic_load_n(&tapelens_marks.answer, __ATOMIC_ACQUIRE);
   if (answer != NULL) return answer(kind);
-  if (getenv(TAPELENS_SPOOL) == NULL) return 0;
+  if (!is_set(TAPELENS_SPOOL)) return 0;
   if (kind == TAPELENS_MARK_START || kind == TAPELENS_MARK_STOP) tapelens_marks.started = kind == TAPELENS_MARK_START;
   return 1;
 }
@@ -169,9 +169,9 @@ static int torch_root(char root[4096], void* function) {
 static void probe_of(char* path) { memcpy(path + strlen(path) - 5, ".so", 4); }
 
 static void load_probe(void) {
-  const int records = getenv(TAPELENS_SPOOL) != NULL;
-  const int rewrites = getenv(TAPELENS_REWRITE) != NULL;
-  if (!records && !rewrites && getenv(TAPELENS_SIMULATED_GPU) == NULL) return;
+  const int records = is_set(TAPELENS_SPOOL);
+  const int rewrites = is_set(TAPELENS_REWRITE);
+  if (!records && !rewrites && !is_set(TAPELENS_SIMULATED_GPU)) return;
   const char* how = records ? "unrecorded" : rewrites ? "as it is" : "with zeros for all values of its simulated GPU";
   void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   uint64_t (*abi_version)(void) = torch ? (uint64_t(*)(void))dlsym(torch, "aoti_torch_abi_version") : NULL;

@@ -8,6 +8,7 @@
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
+#include "profiler/observe/variables.h"
 
 namespace tapelens::observe {
 namespace {
@@ -38,7 +39,10 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
           if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
           if (now == Mode::full) frame.stack = stack_here(thread);  // also ends finished module calls
-          if (now == Mode::full && !in_backward(thread)) look_before_backward();
+          if (now == Mode::full && !in_backward(thread)) {
+            search_before_backward(thread);
+            safe_point(thread, SafePoint::begin);
+          }
         });
       }
       if (is_recording()) undisturbed([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });
@@ -52,6 +56,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       Thread& thread = this_thread();
       undisturbed([&] { settle_graph(thread, thread.frames.back()); });
       thread.frames.pop_back();
+      if (mode() == Mode::full && python_is_innermost(thread)) safe_point(thread, SafePoint::end);
       if (is_recording()) record::backward_ends(thread);
       if (g_rewrites && !in_backward(thread)) {
         Busy busy(thread);

@@ -9,10 +9,10 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/steps.h"
@@ -51,10 +51,10 @@ std::vector<at::Tensor> parameters(const Module* module, bool recurse) {
 
 // A second optimizer of one class gets a number: "Adam" and "Adam#2".
 std::string optimizer_name(const Optimizer* optimizer) {
-  static auto* lock = new std::mutex;
-  static auto* names = new std::unordered_map<const Optimizer*, std::string>;
-  static auto* counts = new std::unordered_map<std::string, int>;
-  const std::lock_guard guard(*lock);
+  static auto* lock = new base::Mutex;
+  static auto* names TAPELENS_PT_GUARDED_BY(*lock) = new std::unordered_map<const Optimizer*, std::string>;
+  static auto* counts TAPELENS_PT_GUARDED_BY(*lock) = new std::unordered_map<std::string, int>;
+  const base::MutexLock guard(*lock);
   std::string& name = (*names)[optimizer];
   if (name.empty()) {
     const std::string kind = class_name(typeid(*optimizer));

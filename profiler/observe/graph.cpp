@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <typeindex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "profiler/observe/held_tensors.h"
 #include "profiler/observe/hooks.h"
 #include "profiler/observe/inner_tensors.h"
@@ -51,9 +51,9 @@ NodeType* new_type(const void* vtable, const Node& node) {
 
 // Shared by all threads.
 const NodeType* type_of(const void* vtable, const Node& node) {
-  static auto* lock = new std::mutex;
-  static auto* types = new std::unordered_map<const void*, const NodeType*>;
-  const std::lock_guard guard(*lock);
+  static auto* lock = new base::Mutex;
+  static auto* types TAPELENS_PT_GUARDED_BY(*lock) = new std::unordered_map<const void*, const NodeType*>;
+  const base::MutexLock guard(*lock);
   const NodeType*& type = (*types)[vtable];
   if (type == nullptr) type = new_type(vtable, node);
   return type;

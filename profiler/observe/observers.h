@@ -18,6 +18,7 @@
 
 #include "profiler/observe/named_tensors.h"
 #include "profiler/observe/thread.h"
+#include "profiler/observe/variables.h"
 
 namespace tapelens::observe {
 
@@ -101,8 +102,13 @@ void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread);
 void step_ended(uint64_t steps);  // the number of ended steps; may change the mode
 void information(Thread& thread, std::string_view key, std::string_view value);
-// A variable of the program has a tensor. `name` includes the variable's location.
-void variable_told(Thread& thread, std::string_view name, const c10::TensorImpl& tensor);
+// A variable of the program has a storage, or a tensor with it. `name` includes the variable's location.
+void variable_told(Thread& thread, std::string_view name, const c10::StorageImpl& storage);
+// Whether to search the program's variables at this safe point, and for which reason. If the answer is not `none`, the
+// caller searches and then calls search_ends().
+enum class Search : uint8_t { none, peak, out_of_memory };
+Search search_begins(observe::SafePoint at);
+void search_ends();
 // A graph was compiled. The first `checked` of its saves go to save_for_backward().
 void graph_told(Thread& thread, long number, std::span<const observe::GraphSave> saves, size_t checked);
 // The program reads unknown bytes of a simulated GPU, inside the innermost operator of the thread.

@@ -14,6 +14,7 @@
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
+#include "profiler/observe/variables.h"
 
 namespace tapelens::observe {
 namespace {
@@ -63,6 +64,7 @@ void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& f
   frame.runs_python = name.runs_python && !frame.is_traced;
   if (is_recorded) {
     frame.own_stack = from_python ? stack_here(thread) : thread.frames.back().stack;
+    if (from_python) safe_point(thread, SafePoint::begin);
     frame.recorded = record::operator_begins(thread, function, name, frame.own_stack);
   } else if (g_follows_modules && from_python) {
     stack_here(thread);
@@ -191,6 +193,9 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   thread.busy = true;
   if (frame.simulated_mark != 0) simulated::operator_ends(thread, function, frame.simulated_mark);
   if (frame.is_followed) end_followed(thread, function, frame);
+  if (!was_busy && mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread)) {
+    safe_point(thread, SafePoint::end);
+  }
   thread.busy = was_busy;
 }
 

@@ -45,12 +45,28 @@ PyObject* tell_resized_role(PyObject* self, PyObject* arguments) {
   return told;
 }
 
-PyObject* tell_variable(PyObject*, PyObject* arguments) {  // TensorImpl, name
-  const c10::TensorImpl* tensor = tensor_of(arguments, 0);
-  const char* name = python()->AsUTF8(python()->GetTupleItem(arguments, 1));
-  if (tensor == nullptr || name == nullptr) return nullptr;
-  if (is_recording()) record::variable_told(this_thread(), name, *tensor);
+// The storage at a place in the arguments: of a TensorImpl; if the argument after it is True, a StorageImpl.
+const c10::StorageImpl* storage_of(PyObject* arguments, ptrdiff_t place) {
+  const Python& api = *python();
+  void* of = api.AsVoidPtr(api.GetTupleItem(arguments, place));
+  if (of == nullptr || api.AsLong(api.GetTupleItem(arguments, place + 1)) != 0)
+    return static_cast<c10::StorageImpl*>(of);
+  return static_cast<c10::TensorImpl*>(of)->unsafe_storage().unsafeGetStorageImpl();
+}
+
+PyObject* tell_variable(PyObject*, PyObject* arguments) {  // TensorImpl or StorageImpl, which, name
+  const c10::StorageImpl* storage = storage_of(arguments, 0);
+  const char* name = python()->AsUTF8(python()->GetTupleItem(arguments, 2));
+  if (name == nullptr) return nullptr;
+  if (is_recording() && storage != nullptr) record::variable_told(this_thread(), name, *storage);
   return give_none();
+}
+
+// The address of its memory; 0: it has none.
+PyObject* give_address(PyObject*, PyObject* arguments) {  // TensorImpl or StorageImpl, which
+  const c10::StorageImpl* storage = storage_of(arguments, 0);
+  return python()->FromVoidPtr(
+      storage == nullptr ? nullptr : const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get());
 }
 
 PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
@@ -104,16 +120,29 @@ PyObject* tell_say(PyObject*, PyObject* sentence) {
   return give_none();
 }
 
+// Turns an exception, which must not pass through the interpreter, into one of Python: no memory is left. Searches for
+// variables run where that is so.
+template <PyObject* (*function)(PyObject*, PyObject*)>
+PyObject* contained(PyObject* self, PyObject* arguments) {
+  try {
+    return function(self, arguments);
+  } catch (...) {
+    python()->ErrSetString(python()->memory_error, "");
+    return nullptr;
+  }
+}
+
 PyMethodDef g_told[] = {
     {"tapelens_role", tell_role, kMethVarargs, nullptr},
     {"tapelens_resized_role", tell_resized_role, kMethVarargs, nullptr},
-    {"tapelens_variable", tell_variable, kMethVarargs, nullptr},
+    {"tapelens_variable", contained<tell_variable>, kMethVarargs, nullptr},
+    {"tapelens_address", give_address, kMethVarargs, nullptr},
     {"tapelens_information", tell_information, kMethVarargs, nullptr},
     {"tapelens_values", tell_values, kMethVarargs, nullptr},
     {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},
     {"tapelens_optimizer_begin", tell_optimizer_begin, kMethO, nullptr},
     {"tapelens_optimizer_end", tell_optimizer_end, kMethO, nullptr},
-    {"tapelens_say", tell_say, kMethO, nullptr},
+    {"tapelens_say", contained<tell_say>, kMethO, nullptr},
     kIsOfHandler,
     {"tapelens_graph", tell_graph, kMethVarargs, nullptr},
     {"tapelens_traced", make_traced, kMethO, nullptr},

@@ -334,8 +334,7 @@ def install():
         if tapelens_wants_values:
             tell_all_values(opt, GRADIENT)
         if look_for_variables is not None:
-            with torch._C.DisableTorchFunction():
-                look_for_variables(name_of(opt))
+            look_for_variables(name_of(opt))
         tapelens_optimizer_begin(name_of(opt))
 
     def after(opt, args, kwargs):

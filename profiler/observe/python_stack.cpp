@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/mutex.h"
 #include "profiler/cpython/python.h"
 #include "profiler/observe/as_python.h"
 #include "profiler/observe/compiled_graphs.py.h"
@@ -42,15 +42,15 @@ struct Interpreter {
   // Byte offsets of the interpreter frame in a frame object, and of the first local in that. 0: not found, no module
   // calls.
   size_t interpreter_frame = 0, first_local = 0;
-  std::atomic<bool> looks = false;                    // whether to look for variables before backwards
-  std::atomic<bool> awaits_shards = false;            // whether parameters that FSDP has not gathered yet are still
-                                                      // unnamed
-  std::mutex lock;                                    // guards all members below
-  std::unordered_map<const void*, uint32_t> modules;  // module object -> id
-  std::unordered_map<const void*, const void*> referents;  // weak reference -> module object
-  std::unordered_set<const void*> kept;                    // code objects that are kept alive, so that their addresses
-                                                           // stay valid
-  std::unordered_map<uint64_t, uint32_t> kept_alike;       // number of kept ones by file, function and line
+  std::atomic<bool> awaits_shards = false;  // whether parameters that FSDP has not gathered yet are still
+                                            // unnamed
+  base::Mutex lock;
+  std::unordered_map<const void*, uint32_t> modules TAPELENS_GUARDED_BY(lock);       // module object -> id
+  std::unordered_map<const void*, const void*> referents TAPELENS_GUARDED_BY(lock);  // weak reference -> module object
+  std::unordered_set<const void*> kept TAPELENS_GUARDED_BY(lock);  // code objects that are kept alive, so that their
+                                                                   // addresses stay valid
+  std::unordered_map<uint64_t, uint32_t> kept_alike
+      TAPELENS_GUARDED_BY(lock);  // number of kept ones by file, function and line
 };
 Interpreter& interpreter() {
   static auto* made = new Interpreter;
@@ -76,7 +76,7 @@ const void* first_local(const Interpreter& in, const PyObject* frame) {
 
 PyObject* module_gone(PyObject*, PyObject* reference) {
   Interpreter& in = interpreter();
-  const std::lock_guard guard(in.lock);
+  const base::MutexLock guard(in.lock);
   const auto at = in.referents.find(reference);
   if (at != in.referents.end()) {
     in.modules.erase(at->second);
@@ -95,14 +95,14 @@ PyObject* tell_module(PyObject*, PyObject* arguments) {  // module, path, type
   Interpreter& in = interpreter();
   bool is_new;
   {
-    const std::lock_guard guard(in.lock);
+    const base::MutexLock guard(in.lock);
     is_new = in.modules.insert_or_assign(module, id).second;
   }
   if (is_new) {
     PyObject* reference = api.NewWeakRef(module, in.weak_callback);  // kept, because a dead reference loses its
                                                                      // callback
     if (reference == nullptr) return nullptr;
-    const std::lock_guard guard(in.lock);
+    const base::MutexLock guard(in.lock);
     in.referents[reference] = module;
   }
   return give_none();
@@ -210,7 +210,6 @@ void install(const Python& api, Interpreter& in) {
     }
     const Owned calibrated(api, api.CallOneArg(api.GetItemString(globals, "calibrate"), nullptr, nullptr));
     if (!calibrated && !forget_error(api)) return;
-    in.looks = api.GetItemString(globals, "look_before_backward") != api.none;
     in.globals = globals;
     if (in.first_local == 0) say("the frames of this Python are not understood: the recording names no modules");
   }
@@ -234,7 +233,7 @@ Owned call_hook(const Python& api, const char* name, PyObject* argument) {
 
 uint32_t module_id(const Python& api, Interpreter& in, const void* module, PyObject* outermost) {
   const auto find = [&]() -> uint32_t {
-    const std::lock_guard guard(in.lock);
+    const base::MutexLock guard(in.lock);
     const auto at = in.modules.find(module);
     return at == in.modules.end() ? 0 : at->second;
   };
@@ -313,7 +312,7 @@ bool keep_code(const Python& api, PyObject* code, std::string_view file, std::st
   const auto line = static_cast<uint64_t>(first ? api.AsLong(first.get()) : 0);
   const std::hash<std::string_view> hash;
   Interpreter& in = interpreter();
-  const std::lock_guard guard(in.lock);
+  const base::MutexLock guard(in.lock);
   if (in.kept.contains(code)) return true;
   uint32_t& alike = in.kept_alike[mix(mix(hash(file), hash(function)), line)];
   if (alike == kMostAlike || in.kept.size() == kMost) return false;
@@ -403,17 +402,6 @@ bool is_line_in_stack(std::string_view file, uint32_t line) {
     if (path.size() == file.size() || path[path.size() - file.size() - 1] == '/') return true;
   }
   return false;
-}
-
-void look_before_backward() {
-  if (!interpreter().looks) return;
-  const Python& api = *python();
-  if (!python_may_run(api)) return;
-  const Gil gil(api);
-  if (api.ErrOccurred() != nullptr) return;  // the program's error, which our calls must not replace
-  PyObject* const look = hook_function("look_before_backward");
-  if (look == nullptr) return;
-  if (!Owned(api, api.CallOneArg(look, api.none, nullptr))) give_error_back(api);
 }
 
 void end_module_calls(Thread& thread, size_t kept) {

@@ -23,9 +23,6 @@ uint32_t stack_here(Thread& thread);
 // are not updated. 0 if the thread does not hold the GIL.
 uint32_t stack_within_lock(Thread& thread);
 
-// Looks for variables here (`record --referrers`), in programs with optimizers that PyTorch does not know.
-void look_before_backward();
-
 // Ends the module calls of the thread except the outermost `kept`.
 void end_module_calls(Thread& thread, size_t kept);
 

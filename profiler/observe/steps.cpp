@@ -1,26 +1,23 @@
 // See steps.h.
 #include "profiler/observe/steps.h"
 
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "profiler/observe/observers.h"
 
 namespace tapelens::observe {
 namespace {
 
-std::mutex& step_lock() {
-  static auto* lock = new std::mutex;
-  return *lock;
-}
-std::string* g_first = nullptr;  // the optimizer whose steps are borders: the first that stepped, or the program's
-                                 // marks
-uint64_t g_steps = 0;            // number of ended steps
+constinit base::Mutex g_lock;
+// The optimizer whose steps are borders: the first that stepped, or the program's marks.
+std::string* g_first TAPELENS_GUARDED_BY(g_lock) TAPELENS_PT_GUARDED_BY(g_lock) = nullptr;
+uint64_t g_steps TAPELENS_GUARDED_BY(g_lock) = 0;  // number of ended steps
 
 }  // namespace
 
 uint64_t steps_ended() {
-  const std::lock_guard guard(step_lock());
+  const base::MutexLock guard(g_lock);
   return g_steps;
 }
 
@@ -28,7 +25,7 @@ void optimizer_begins(Thread& thread, std::string_view name) { record::optimizer
 
 void optimizer_ends(Thread& thread, std::string_view name) {
   record::optimizer_ends(thread);
-  const std::lock_guard guard(step_lock());
+  const base::MutexLock guard(g_lock);
   if (g_first == nullptr) g_first = new std::string(name);
   if (*g_first != name) return;
   record::step_ended(++g_steps);
@@ -37,7 +34,7 @@ void optimizer_ends(Thread& thread, std::string_view name) {
 void program_steps(Thread& thread, std::string_view name) {
   record::optimizer_begins(thread, name);
   record::optimizer_ends(thread);
-  const std::lock_guard guard(step_lock());
+  const base::MutexLock guard(g_lock);
   if (g_first == nullptr) g_first = new std::string;
   if (*g_first != name) {  // restart the count, as readers of the recording do
     *g_first = name;

@@ -3,8 +3,7 @@
 
 #include <pthread.h>
 
-#include <mutex>
-
+#include "base/mutex.h"
 #include "profiler/observe/observers.h"
 
 namespace tapelens::observe {
@@ -15,11 +14,8 @@ const tapelens_inject_table* g_inject = nullptr;
 
 namespace {
 
-std::mutex& pool_lock() {
-  static auto* lock = new std::mutex;
-  return *lock;
-}
-Thread* g_pool = nullptr;  // states of ended threads, for reuse
+constinit base::Mutex g_pool_lock;
+Thread* g_pool TAPELENS_GUARDED_BY(g_pool_lock) = nullptr;  // states of ended threads, for reuse
 
 void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);
@@ -31,7 +27,7 @@ void thread_ended(void* state) {
   thread->modules.clear();
   if (g_rewrites) rewrite::thread_ends(*thread);
   if (g_simulates) simulated::thread_ends(*thread);
-  const std::lock_guard guard(pool_lock());
+  const base::MutexLock guard(g_pool_lock);
   thread->next = g_pool;
   g_pool = thread;
 }
@@ -50,7 +46,7 @@ pthread_key_t end_key() {
 Thread& make_thread() {
   Thread* thread = nullptr;
   {
-    const std::lock_guard guard(pool_lock());
+    const base::MutexLock guard(g_pool_lock);
     if (g_pool != nullptr) {
       thread = g_pool;
       g_pool = thread->next;

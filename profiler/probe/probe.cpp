@@ -39,7 +39,14 @@ void finish(std::optional<int> exit_code) {
 
 // Called by an exit handler: CUPTI may wait for locks, which is not allowed before _exit().
 void finish_at_exit(int exit_code) {
-  if (g_records && getpid() == g_process && mode() != Mode::off) cuda::finish_device_memory();
+  if (g_records && getpid() == g_process && mode() != Mode::off) {
+    cuda::finish_device_memory();
+    try {
+      record::before_exit(observe::this_thread());
+    } catch (...) {
+      record::hook_failed();
+    }
+  }
   finish(exit_code);
 }
 

@@ -1,9 +1,8 @@
-# Run in the globals of python_hooks.py, after `BUDGET_VARIABLE` is set to the name of the environment variable. Sets
+# Run in the globals of python_hooks.py, after `BUDGET` is set to a number from 0 to 1. Sets
 # the default budget of torch.compile's partitioner, as if PyTorch itself read it from the environment; a value set by
 # the program takes precedence. The recording notes that it was set, and the actual budget of each partitioned graph.
 import functools
 import importlib
-import os
 import sys
 
 PARTITIONERS = "torch._functorch.partitioners"
@@ -27,9 +26,9 @@ def set_budget():
 
         # The program's own value takes precedence over this one, and this one over the default, on any thread. The
         # value is part of the cache keys of compiled graphs.
-        entry.env_value_default = float(os.environ[BUDGET_VARIABLE])
+        entry.env_value_default = float(BUDGET)
         partitioners.choose_saved_values_set = told
-        tapelens_information("activation_budget", os.environ[BUDGET_VARIABLE])
+        tapelens_information("activation_budget", str(BUDGET))
     except Exception as error:
         let_out(error)
         tapelens_information("activation_budget_failed", f"{type(error).__name__}: {error}")

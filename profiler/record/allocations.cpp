@@ -5,15 +5,18 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/stack.h"
+#include "profiler/observe/variables.h"
+#include "profiler/record/host_memory.h"
 #include "profiler/record/intern.h"
 #include "profiler/record/recorder.h"
+#include "profiler/record/searches.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::record {
@@ -30,7 +33,7 @@ class WatchedAllocator final : public c10::Allocator {
   explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
 
   c10::DataPtr allocate(size_t bytes) override {
-    c10::DataPtr data = inner_->allocate(bytes);
+    c10::DataPtr data = allocate_or_note(bytes);
     if (data.get() == nullptr || !is_recording()) return data;
     observe::Thread& thread = observe::this_thread();
     if (thread.carries_out) return data;
@@ -48,6 +51,16 @@ class WatchedAllocator final : public c10::Allocator {
   }
 
  private:
+  c10::DataPtr allocate_or_note(size_t bytes) {
+    try {
+      return inner_->allocate(bytes);
+    } catch (...) {
+      memory_ran_out();
+      observe::safe_point_outside_of_operators(observe::this_thread());
+      throw;
+    }
+  }
+
   c10::Allocator* inner_;
 };
 
@@ -62,8 +75,9 @@ void watch_default(const c10::Allocator* registered) {
 }
 
 struct Devices {
-  std::mutex lock;
-  std::vector<std::optional<c10::Device>> known;  // index + 1 is the id; none: pinned memory, which LibTorch calls cpu
+  base::Mutex lock;
+  std::vector<std::optional<c10::Device>> known
+      TAPELENS_GUARDED_BY(lock);  // index + 1 is the id; none: pinned memory, which LibTorch calls cpu
 };
 Devices& devices() {
   static auto* made = new Devices;
@@ -78,7 +92,7 @@ namespace {
 
 uint8_t id_of(ThreadState& thread, std::optional<c10::Device> device) {
   Devices& d = devices();
-  const std::lock_guard guard(d.lock);
+  const base::MutexLock guard(d.lock);
   const auto at = std::find(d.known.begin(), d.known.end(), device);
   const auto id = static_cast<uint8_t>(at - d.known.begin() + 1);
   if (at == d.known.end()) {
@@ -103,16 +117,20 @@ uint32_t stack_of_allocation(observe::Thread& thread, uint32_t (*stack_here)(obs
 
 void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes) {
   const uint32_t stack = stack_of_allocation(thread, &observe::stack_here);
+  is_alive(device, address, bytes);
+  const uint64_t now = trace::ticks_now();
+  host_memory_may_have_grown(*thread.recording, now);
   if (thread.recording->saving != 0) [[unlikely]]
     thread.recording->made_by_hooks.push_back({address, bytes});
   thread.recording->lane.write(trace::AllocationRecord{
-      header<trace::AllocationRecord>(RecordKind::allocation, device, stack), trace::ticks_now(), address, bytes});
+      header<trace::AllocationRecord>(RecordKind::allocation, device, stack), now, address, bytes});
 }
 
 void memory_freed(void* data) {
   // Written before the free: the address cannot be allocated again at an earlier time.
   if (data != nullptr && is_recording()) {
     ThreadState& thread = *observe::this_thread().recording;
+    is_freed(address_of(data));
     if (!thread.made_by_hooks.empty()) [[unlikely]]
       std::erase_if(thread.made_by_hooks, [&](const Block& made) { return made.address == address_of(data); });
     thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, kCpuDevice), trace::ticks_now(),
@@ -128,8 +146,7 @@ void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::D
 }
 
 void watch_allocations(ThreadState& thread) {
-  devices().known.emplace_back(c10::kCPU);
-  write_device(thread, kCpuDevice, "cpu");
+  id_of(thread, c10::Device(c10::kCPU));  // kCpuDevice
   c10::Allocator* inner = c10::GetAllocator(c10::kCPU);
   g_inner_deleter = inner->raw_deleter();
   if (g_inner_deleter == nullptr) {  // a program's allocator with separate contexts

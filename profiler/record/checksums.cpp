@@ -15,19 +15,19 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/observe/inner_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/steps.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/recorder.h"
 #include "trace/checksum.h"
-#include "trace/variables.h"
 
 namespace tapelens::record {
 namespace {
@@ -48,13 +48,14 @@ struct Parameter {
   uint32_t name = 0;  // string
 };
 struct Digests {
-  std::mutex lock;
-  std::unordered_map<const c10::TensorImpl*, Parameter> parameters;
-  std::unordered_map<std::string, uint32_t> names;  // number of parameters with the name
-  uint32_t nameless = 0;
-  std::map<std::pair<const Node*, uint32_t>, WeakTensor> outputs;  // with one element, by node and output number
-  size_t outputs_swept = 1024;                                     // when there are this many, remove the dead ones
-  bool told = false;
+  base::Mutex lock;
+  std::unordered_map<const c10::TensorImpl*, Parameter> parameters TAPELENS_GUARDED_BY(lock);
+  std::unordered_map<std::string, uint32_t> names TAPELENS_GUARDED_BY(lock);  // number of parameters with the name
+  uint32_t nameless TAPELENS_GUARDED_BY(lock) = 0;
+  std::map<std::pair<const Node*, uint32_t>, WeakTensor> outputs
+      TAPELENS_GUARDED_BY(lock);                          // with one element, by node and output number
+  size_t outputs_swept TAPELENS_GUARDED_BY(lock) = 1024;  // when there are this many, remove the dead ones
+  bool told TAPELENS_GUARDED_BY(lock) = false;
 };
 Digests& digests() {
   static auto* made = new Digests;
@@ -127,7 +128,7 @@ std::optional<uint64_t> hash_of(const at::Tensor& values) {
   return hash.value();
 }
 
-std::string unique_name(Digests& t, std::string_view name) {
+std::string unique_name(Digests& t, std::string_view name) TAPELENS_REQUIRES(t.lock) {
   const uint32_t count = ++t.names[std::string(name)];
   std::string unique(name);
   if (count > 1) unique += "#" + std::to_string(count);
@@ -136,7 +137,7 @@ std::string unique_name(Digests& t, std::string_view name) {
 
 uint32_t name_of(ThreadState& thread, c10::TensorImpl* tensor) {
   Digests& t = digests();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto at = t.parameters.find(tensor);
   if (at != t.parameters.end()) return at->second.name;
   std::string text("#");
@@ -152,7 +153,7 @@ uint32_t name_of_input(ThreadState& thread, const torch::autograd::Edge& edge, s
   const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get());
   if (leaf != nullptr && leaf->variable.defined()) {
     Digests& t = digests();
-    const std::lock_guard guard(t.lock);
+    const base::MutexLock guard(t.lock);
     const auto at = t.parameters.find(leaf->variable.unsafeGetTensorImpl());
     if (at != t.parameters.end()) return at->second.name;
   }
@@ -193,7 +194,7 @@ void write(ThreadState& thread, ChecksumOf of, uint32_t name, uint64_t value, ui
 void say_once_that_some_are_left_out() {
   {
     Digests& t = digests();
-    const std::lock_guard guard(t.lock);
+    const base::MutexLock guard(t.lock);
     if (std::exchange(t.told, true)) return;
   }
   observe::say("gradients and parameters that are not ordinary tensors on the CPU are not compared");
@@ -229,7 +230,7 @@ std::optional<double> value_of(const c10::TensorImpl& tensor) {
 }  // namespace
 
 bool checksums_wanted() {
-  static const bool wanted = getenv(TAPELENS_CHECKSUMS) != nullptr;
+  static const bool wanted = options().checksums;
   return wanted;
 }
 
@@ -296,7 +297,7 @@ void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::st
   if (!checksums_wanted()) return;
   undisturbed([&] {
     Digests& t = digests();
-    const std::lock_guard guard(t.lock);
+    const base::MutexLock guard(t.lock);
     const auto [at, is_new] = t.parameters.try_emplace(parameter, Parameter{weak(parameter), 0});
     if (is_new) at->second.name = intern_string(thread, unique_name(t, name));
   });
@@ -310,7 +311,7 @@ void output_made(const at::Tensor& tensor, const Node* node) {
     const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
     if (meta == nullptr) return;
     Digests& t = digests();
-    const std::lock_guard guard(t.lock);
+    const base::MutexLock guard(t.lock);
     if (t.outputs.size() >= t.outputs_swept) {
       std::erase_if(t.outputs, [](const auto& output) { return output.second.expired(); });
       t.outputs_swept = 1024 + 2 * t.outputs.size();
@@ -327,7 +328,7 @@ void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge
       StrongTensor tensor;
       {
         Digests& t = digests();
-        const std::lock_guard guard(t.lock);
+        const base::MutexLock guard(t.lock);
         const auto at = t.outputs.find({root.function.get(), root.input_nr});
         if (at != t.outputs.end()) tensor = at->second.lock();
       }

@@ -2,11 +2,11 @@
 #include "profiler/record/compiled_graphs.h"
 
 #include <functional>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/intern.h"
 
@@ -14,8 +14,8 @@ namespace tapelens::record {
 namespace {
 
 struct Graphs {
-  std::mutex lock;
-  std::unordered_map<long, CompiledGraph> told;
+  base::Mutex lock;
+  std::unordered_map<long, CompiledGraph> told TAPELENS_GUARDED_BY(lock);
 };
 Graphs& graphs() {
   static auto* made = new Graphs;
@@ -36,7 +36,7 @@ uint32_t stack_of(Thread& thread, const observe::FrameText& place) {
 
 const CompiledGraph* compiled_graph(long number) {
   Graphs& g = graphs();
-  const std::lock_guard guard(g.lock);
+  const base::MutexLock guard(g.lock);
   const auto at = g.told.find(number);
   return at == g.told.end() ? nullptr : &at->second;
 }
@@ -48,7 +48,7 @@ void graph_told(Thread& thread, long number, std::span<const observe::GraphSave>
         .push_back({intern_string(*thread.recording, saves[i].field), stack_of(thread, saves[i].place)});
   }
   Graphs& g = graphs();
-  const std::lock_guard guard(g.lock);
+  const base::MutexLock guard(g.lock);
   g.told.try_emplace(number, std::move(graph));
 }
 

@@ -1,8 +1,8 @@
-# The probe runs this after python_hooks.py, in the same globals, if TAPELENS_VALUES names a folder. VALUES and FLOAT64
-# are set to the names of two environment variables (trace/variables.h). Writes the gradients of the first step of the
-# first optimizer to the folder. `tapelens verify` compares them to get the distance of two runs.
+# The probe runs this after python_hooks.py, in the same globals, if the gradients are requested. VALUES is set to the
+# path of a folder, as bytes, and FLOAT64 to True or False (trace/recording_options.h). Writes the gradients of the first
+# step of the first optimizer to the folder. `tapelens verify` compares them to get the distance of two runs.
 #
-# With TAPELENS_FLOAT64, every operator also runs on float64 copies of its arguments, to get each gradient without its
+# With FLOAT64, every operator also runs on float64 copies of its arguments, to get each gradient without its
 # rounding errors. The program's own operators and results do not change.
 import json
 import os
@@ -103,8 +103,8 @@ def float64_mode():
 
 def start_values():
     """Returns the function to call before an optimizer's step; it writes once."""
-    folder = os.environ[VALUES]
-    mode = float64_mode() if os.environ.get(FLOAT64) else None
+    folder = os.fsdecode(VALUES)
+    mode = float64_mode() if FLOAT64 else None
     if mode is not None:
         mode.__enter__()
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/mappings.h"
 #include "profiler/record/source_file.h"
@@ -23,12 +23,13 @@ using observe::mix;
 using trace::RecordKind;
 
 struct Tables {
-  std::mutex lock;
-  std::unordered_map<std::string, uint32_t> strings;
-  std::unordered_map<uint64_t, uint32_t> stacks_by_frames, stacks, layouts,
-      frames;  // by hash; `stacks` by the caller's
-  uint32_t stacks_told = 0;
-  std::unordered_set<uint32_t> sources;  // strings: files that frames name
+  base::Mutex lock;
+  std::unordered_map<std::string, uint32_t> strings TAPELENS_GUARDED_BY(lock);
+  // By hash; `stacks` by the caller's.
+  std::unordered_map<uint64_t, uint32_t> stacks_by_frames TAPELENS_GUARDED_BY(lock), stacks TAPELENS_GUARDED_BY(lock),
+      layouts TAPELENS_GUARDED_BY(lock), frames TAPELENS_GUARDED_BY(lock);
+  uint32_t stacks_told TAPELENS_GUARDED_BY(lock) = 0;
+  std::unordered_set<uint32_t> sources TAPELENS_GUARDED_BY(lock);  // strings: files that frames name
 };
 Tables& tables() {
   static auto* made = new Tables;
@@ -39,7 +40,7 @@ Tables& tables() {
 constexpr size_t kMostText = 32 * 1024;
 constexpr size_t kMostFrames = 8 * 1024 - 64;
 
-uint32_t string_locked(Tables& t, ThreadState& thread, std::string_view text) {
+uint32_t string_locked(Tables& t, ThreadState& thread, std::string_view text) TAPELENS_REQUIRES(t.lock) {
   if (text.empty()) return 0;
   if (text.size() > kMostText) {
     text = text.substr(0, kMostText);
@@ -85,7 +86,7 @@ std::span<const Value> at_most_a_block(std::span<const Value> values, size_t mos
 
 uint32_t intern_string(ThreadState& thread, std::string_view text) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   return string_locked(t, thread, text);
 }
 
@@ -117,7 +118,7 @@ uint32_t intern_layout(ThreadState& thread, const c10::TensorImpl& tensor) {
   if (slot.hash == hash && slot.id != 0) return slot.id;
 
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto [at, is_new] = t.layouts.try_emplace(hash, static_cast<uint32_t>(t.layouts.size() + 1));
   if (is_new) {
     // PyTorch's Python names: "float32", not "Float".
@@ -140,7 +141,7 @@ uint32_t intern_layout(ThreadState& thread, const c10::TensorImpl& tensor) {
 void module_named(Thread& thread, uint32_t id, std::string_view path, std::string_view type) {
   ThreadState& own = *thread.recording;
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const uint32_t path_id = string_locked(t, own, path), type_id = string_locked(t, own, type);
   own.lane.write(trace::ModuleRecord{header<trace::ModuleRecord>(RecordKind::module, 0, id), path_id, type_id});
 }
@@ -150,7 +151,7 @@ uint32_t find_stack(Thread& thread, uint64_t hash) {
   ThreadState::Stack& slot = own.stacks[slot_of(hash, own.stacks.size())];
   if (slot.hash == hash && slot.id != 0) return slot.id;
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto at = t.stacks.find(hash);
   if (at == t.stacks.end()) return 0;
   slot = {hash, at->second};
@@ -162,7 +163,7 @@ namespace {
 uint32_t add_frames(ThreadState& thread, uint64_t hash, std::span<const FrameText> frames,
                     std::vector<FrameText>& new_files) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   std::vector<uint32_t> ids;
   for (const FrameText& frame : at_most_a_block(frames, kMostFrames)) {
     const uint32_t file = string_locked(t, thread, frame.file);
@@ -207,7 +208,7 @@ namespace {
 
 uint32_t add_native_stack(ThreadState& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto [at, is_new] = t.stacks.try_emplace(hash, t.stacks_told + 1);
   t.stacks_told += is_new;
   if (is_new)
@@ -229,7 +230,7 @@ uint32_t native_stack(Thread& thread, std::span<const uint64_t> program_counters
 
 void write_information(ThreadState& thread, std::string_view key, std::string_view value) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const uint32_t key_id = string_locked(t, thread, key), value_id = string_locked(t, thread, value);
   thread.lane.write(
       trace::InformationRecord{header<trace::InformationRecord>(RecordKind::information, 0, key_id), value_id, 0});
@@ -237,14 +238,14 @@ void write_information(ThreadState& thread, std::string_view key, std::string_vi
 
 void write_mapping(ThreadState& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const uint32_t id = string_locked(t, thread, path);
   thread.lane.write(trace::MappingRecord{header<trace::MappingRecord>(RecordKind::mapping, 0, id), begin, end, bias});
 }
 
 void write_device(ThreadState& thread, uint8_t id, std::string_view name) {
   Tables& t = tables();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const uint32_t name_id = string_locked(t, thread, name);
   thread.lane.write(trace::DeviceRecord{header<trace::DeviceRecord>(RecordKind::device, 0, id), name_id, 0});
 }

@@ -19,9 +19,9 @@ namespace {
 
 using trace::RecordKind;
 
-// The operators whose output may equal an input: trace/record.h, InputViewsRecord.
-constexpr std::string_view kCopying[] = {"aten::clone", "aten::_to_copy", "aten::cat",   "aten::stack",
-                                         "aten::copy_", "aten::repeat",   "aten::_stack"};
+// trace/record.h, InputViewsRecord: the operators whose output may equal an input, and log-softmax.
+constexpr std::string_view kViewed[] = {"aten::clone", "aten::_to_copy", "aten::cat",    "aten::stack",
+                                        "aten::copy_", "aten::repeat",   "aten::_stack", "aten::_log_softmax"};
 
 const OperatorTraits& facts_of(Thread& thread, OperatorName& name) {
   if (name.recorded != nullptr) return *name.recorded;
@@ -30,7 +30,7 @@ const OperatorTraits& facts_of(Thread& thread, OperatorName& name) {
   const std::string_view text = name.text;
   facts.name = intern_string(own, text);
   const bool is_product = recompute::product(text) != recompute::Product::none;
-  facts.has_views = is_product || std::ranges::find(kCopying, text) != std::end(kCopying);
+  facts.has_views = is_product || std::ranges::find(kViewed, text) != std::end(kViewed);
   facts.is_cheap_in_place = text.ends_with('_') && recompute::cheap(text);
   name.recorded = &facts;
   return facts;

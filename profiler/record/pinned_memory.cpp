@@ -6,15 +6,16 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/torch_minor.h"
 #include "profiler/record/recorder.h"
+#include "profiler/record/searches.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::record {
@@ -30,11 +31,11 @@ std::atomic<c10::DeleterFnPtr> g_pinned_deleter{nullptr};
 class Addresses {
  public:
   void add(void* block, uint64_t address) {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     of_block_.insert_or_assign(block, address);
   }
   uint64_t take(void* block) {  // 0: not recorded
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     const auto found = of_block_.find(block);
     if (found == of_block_.end()) return 0;
     const uint64_t address = found->second;
@@ -43,8 +44,8 @@ class Addresses {
   }
 
  private:
-  std::mutex lock_;
-  std::unordered_map<void*, uint64_t> of_block_;
+  base::Mutex lock_;
+  std::unordered_map<void*, uint64_t> of_block_ TAPELENS_GUARDED_BY(lock_);
 };
 Addresses& addresses() {
   static auto* made = new Addresses;
@@ -120,6 +121,7 @@ void pinned_memory_freed(void* block) {
   if (is_recording()) {
     if (const uint64_t address = addresses().take(block); address != 0) {
       ThreadState& thread = *observe::this_thread().recording;
+      is_freed(address);
       thread.lane.write(trace::FreeRecord{header<trace::FreeRecord>(RecordKind::free, pinned_device_id(thread)),
                                           trace::ticks_now(), address});
     }

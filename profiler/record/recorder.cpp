@@ -13,7 +13,9 @@
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
+#include "profiler/record/host_memory.h"
 #include "profiler/record/intern.h"
+#include "profiler/record/searches.h"
 #include "profiler/record/storage.h"
 #include "simulated/settings/settings.h"
 #include "trace/variables.h"
@@ -23,51 +25,23 @@ namespace tapelens::record {
 trace::SpoolWriter g_spool;
 
 namespace {
-
-// --steps. Steps count from 0; `last` is the first step after the window.
-struct StepWindow {
-  bool given = false;
-  uint64_t first = 0, last = UINT64_MAX;
-};
-StepWindow g_window;
-bool g_marked = false;  // --marked
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* text = getenv(variable);
-  return text != nullptr && *text != '\0' ? strtoull(text, nullptr, 10) : otherwise;
+const trace::RecordingOptions* g_options = nullptr;
 }
 
-// "A:B", "A:" or ":B"
-void read_steps() {
-  const char* text = getenv(TAPELENS_STEPS);
-  const char* colon = text != nullptr ? strchr(text, ':') : nullptr;
-  if (colon == nullptr) return;
-  g_window.given = true;
-  g_window.first = colon != text ? strtoull(text, nullptr, 10) : 0;
-  g_window.last = colon[1] != '\0' ? strtoull(colon + 1, nullptr, 10) : UINT64_MAX;
+const trace::RecordingOptions& options() {
+  static const auto* const none = new trace::RecordingOptions;
+  return g_options != nullptr ? *g_options : *none;
 }
-
-void read_stacks() {
-  const char* text = getenv(TAPELENS_STACKS);
-  if (text == nullptr || *text == '\0') return;
-  observe::g_stacks.python = strstr(text, "python") != nullptr;
-  observe::g_stacks.native = strstr(text, "cpp") != nullptr;
-}
-
-}  // namespace
 
 bool open() {
-  const char* folder = getenv(TAPELENS_SPOOL);
-  if (folder == nullptr) return false;
-  read_steps();
-  g_marked = number_of(TAPELENS_MARKED, 0) > 0;
-  read_stacks();
-  trace::SpoolLimits limits;
-  limits.max_bytes = number_of(TAPELENS_MAX_BYTES, limits.max_bytes);
-  limits.is_ring = number_of(TAPELENS_LAST, 0) > 0;
-  limits.epoch_ns = number_of(TAPELENS_EPOCH_NS, 0);
+  g_options = new trace::RecordingOptions(trace::recording_options_of_environment());
+  const trace::RecordingOptions& wanted = *g_options;
+  if (wanted.spool.empty()) return false;
+  observe::g_stacks = {.python = wanted.stacks.python, .native = wanted.stacks.cpp};
+  const trace::SpoolLimits limits{
+      .max_bytes = wanted.max_bytes, .is_ring = wanted.last > 0, .epoch_ns = wanted.epoch_ns};
   const std::string path =
-      std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
+      wanted.spool + "/" + std::to_string(getpid()) + "-" + std::to_string(trace::monotonic_ns()) + ".spool";
   const int error = g_spool.open(path.c_str(), limits);
   if (error == 0) return true;
   observe::explain(TAPELENS_SPOOL, path + ": cannot be written: " + strerror(error) + "; the program runs unrecorded");
@@ -94,15 +68,27 @@ void begin(observe::Thread& thread) {
     write_information(own, "simulated_gpu_bytes", std::to_string(gpu.bytes));
     write_information(own, "simulated_gpu_processors", std::to_string(gpu.processors));
   }
-  if (g_window.given) write_information(own, "steps", getenv(TAPELENS_STEPS));
-  if (g_marked) write_information(own, "marked", "1");
+  if (options().steps) write_information(own, "steps", text_of(*options().steps));
+  if (options().marked) write_information(own, "marked", "1");
+  if (options().referrers) {
+    write_information(own, "referrers", "1");
+    begin_searches();
+  }
+  begin_host_memory(own);
   watch_allocations(own);
 }
 
-Mode first_mode() { return g_marked || (g_window.given && g_window.first > 0) ? Mode::memory : Mode::full; }
+void before_exit(observe::Thread& thread) {
+  if (is_recording()) finish_host_memory(*thread.recording);
+}
+
+Mode first_mode() {
+  const bool waits = options().marked || (options().steps && options().steps->first > 0);
+  return waits ? Mode::memory : Mode::full;
+}
 
 void program_starts(observe::Thread& thread) {
-  if (g_marked && mode() == Mode::memory) observe::g_mode.store(Mode::full, std::memory_order_relaxed);
+  if (options().marked && mode() == Mode::memory) observe::g_mode.store(Mode::full, std::memory_order_relaxed);
   if (mode() != Mode::full) return;  // --steps decides what is recorded
   range_begins(thread, trace::kProgramStart);
   range_ends(thread);
@@ -158,13 +144,14 @@ void information(Thread& thread, std::string_view key, std::string_view value) {
   write_information(*thread.recording, key, value);
 }
 
-void variable_told(Thread& thread, std::string_view name, const c10::TensorImpl& tensor) {
+void variable_told(Thread& thread, std::string_view name, const c10::StorageImpl& of) {
   ThreadState& own = *thread.recording;
-  const StorageView storage = storage_of(own, tensor);
+  const StorageView storage = view_of(own, &of);
   if (storage.address == 0) return;
-  own.lane.write(
-      trace::VariableRecord{header<trace::VariableRecord>(trace::RecordKind::variable, 0, intern_string(own, name)),
-                            trace::ticks_now(), storage.address, storage.bytes});
+  const uint32_t id = intern_string(own, name);
+  if (!is_news(storage.address, id)) return;
+  own.lane.write(trace::VariableRecord{header<trace::VariableRecord>(trace::RecordKind::variable, 0, id),
+                                       trace::ticks_now(), storage.address, storage.bytes});
 }
 
 void optimizer_begins(Thread& thread, std::string_view name) {
@@ -176,11 +163,11 @@ void optimizer_ends(Thread& thread) { write_event(*thread.recording, trace::Reco
 
 void step_ended(uint64_t steps) {
   if (g_spool.is_enough(steps)) return stop({});
-  if (!g_window.given) return;
-  if (steps == g_window.first && mode() == Mode::memory) {
+  if (!options().steps) return;
+  if (steps == options().steps->first && mode() == Mode::memory) {
     observe::g_mode.store(Mode::full, std::memory_order_relaxed);
   }
-  if (steps == g_window.last) stop({});
+  if (steps == options().steps->end) stop({});
 }
 
 void rewritten(Thread& thread, const observe::Rewritten& what) {

@@ -3,14 +3,19 @@
 #pragma once
 
 #include "profiler/observe/thread.h"
+#include "trace/recording_options.h"
 
 namespace tapelens::record {
 
-// Creates the spool of this process if the environment requests it, and reads the options. False: nothing is recorded,
+// The options of this process, which open() reads; before that, the defaults.
+const trace::RecordingOptions& options();
+// Creates the spool of this process if the environment requests it. False: nothing is recorded,
 // and no other function here may be called.
 bool open();
 // Called before the first hook: records properties of the process, and starts the watch on allocations.
 void begin(observe::Thread& thread);
+// Called by an exit handler, before stop(). Records properties of the process that are known then.
+void before_exit(observe::Thread& thread);
 // The mode in which hooks start.
 observe::Mode first_mode();
 // Ends the recording; the spool is complete. Rewrites continue. Async-signal-safe.

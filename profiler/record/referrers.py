@@ -1,18 +1,22 @@
-# Run in the globals of python_hooks.py, for `record --referrers`: finds the program's variables that have tensors. Once
-# a step, it walks from the variables of the thread that is about to step an optimizer (or to begin a backward), and
-# from the program's modules, to the objects that they refer to, nearest first, for at most LONGEST seconds. It reads
-# containers and attributes and runs no code of the program: no property, no __getattr__, no __eq__. The probe reads
-# frames, because `f_locals` would keep the values alive.
+# Run in the globals of python_hooks.py, for `record --referrers`: finds the program's variables that have tensors or
+# storages. It walks from the variables of the searching thread, and from the program's modules, to the objects that
+# they refer to, nearest first, for a limited time. It does so before a step of the first optimizer (or before a
+# backward), near the peak, and after an out of memory (searches.cpp). It reads containers and attributes and runs no
+# code of the program: no property, no __getattr__, no __eq__. The probe reads frames, because `f_locals` would keep the
+# values alive.
 import functools
 import gc
 import os
 import re
 import sysconfig
+import threading
 import time
 import types
 import weakref
 
 LONGEST = 0.1  # seconds of processor time for one walk
+LONGEST_OUT_OF_MEMORY = 1.0  # the same after an out of memory, which most programs have once
+PASSES, SHARE_OF_PASSES = 1.0, 0.05  # seconds of processor time for passes over all objects, and their share of all time
 OBJECTS_A_CHECK = 64
 LIBRARIES = tuple({form(path) + os.sep for name, path in sysconfig.get_paths().items()
                    if name in ("stdlib", "platstdlib", "purelib", "platlib") for form in (os.path.abspath, os.path.realpath)})
@@ -22,12 +26,12 @@ GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType
 OPAQUE = (str, bytes, bytearray, int, float, complex, bool, type(None), types.ModuleType, types.CodeType,
           types.BuiltinFunctionType, property, range, slice, weakref.ref)
 PLAIN = ("builtins", "collections", "itertools", "functools")  # types of these modules without attributes are searched
-told_variables = {}  # by id: (weak reference to a tensor, the reported name)
 slots_of = {}  # by type: its attributes outside of a dictionary
 is_of_program = {}  # by file
 is_cut_said = False
 border = None  # the optimizer before whose steps the walk runs
 backwards = 0  # outermost backwards that have begun
+is_sound = True  # False after an error in a search: none follows
 
 
 # Attributes of a class, independent of its metaclass.
@@ -59,8 +63,10 @@ def is_module_of_program(name):
     return name == "__main__" or (type(file) is str and of_program(file))
 
 
-def place_of(frame, line=None):
-    return f"{os.path.basename(frame.f_code.co_filename)}:{line or frame.f_lineno}"
+def place_of(code):
+    """Where a function begins. Not the line that runs: a variable would have another name at each search."""
+    file = os.path.basename(code.co_filename)
+    return file if code.co_name == "<module>" else f"{file}:{code.co_firstlineno} {code.co_name}"
 
 
 def locals_of(frame):
@@ -143,7 +149,7 @@ def step_into(value, Tensor):
     elif issubclass(kind, BaseException):
         trace = value.__traceback__
         while trace is not None:
-            at = place_of(trace.tb_frame, trace.tb_lineno)
+            at = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
             for name, one in locals_of(trace.tb_frame):
                 yield f" -> {name} of the frame at {at}, kept by the traceback of {kind.__name__}", one
             trace = trace.tb_next
@@ -170,19 +176,21 @@ def step_into(value, Tensor):
         if is_empty and kind.__module__ in PLAIN:
             for one in gc.get_referents(value):
                 yield "", one
+        elif is_empty and kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+            yield "", attributes_of_type(kind)["base"].__get__(value)  # the tensor of tensor.numpy()
 
 
 class Look:
     """One walk. `ways` has for each object in `queue` the (index of the object that refers to it, suffix)."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, longest):
         self.Tensor = torch.Tensor
-        self.Parameter = torch.nn.Parameter
-        self.end = time.thread_time() + LONGEST
+        self.kinds = (torch.Tensor, torch.UntypedStorage)
+        self.end = time.thread_time() + longest
         self.queue, self.ways, self.at = [], [], 0
         self.seen = {id(self.queue), id(self.ways), id(self.__dict__), id(self)}
         self.places = {}  # of roots, by index
-        self.found = []  # (index, tensor)
+        self.found = []  # (index, tensor or storage)
 
     def add(self, value, way, suffix, place=None):
         if issubclass(type(value), OPAQUE) or id(value) in self.seen:
@@ -193,19 +201,25 @@ class Look:
         self.queue.append(value)
         self.ways.append((way, suffix))
 
-    def add_roots(self, frame):
-        """Adds the program's variables before those of libraries, so that shared objects get the program's names."""
+    def add_roots(self, caller, is_out_of_memory):
+        """Adds the program's variables before those of libraries, so that shared objects get the program's names. The
+        frames of other threads would keep their values alive when they end, so they are searched only if memory ran
+        out. `caller`: not the frame of this function, which would be in a reference cycle with its variables."""
+        tops = [caller]
+        if is_out_of_memory:
+            tops += [top for thread, top in sys._current_frames().items() if thread != threading.get_ident()]
         frames = []
-        while frame is not None:
-            frames.append(frame)
-            frame = frame.f_back
+        for frame in tops:
+            while frame is not None:
+                frames.append(frame)
+                frame = frame.f_back
         is_global = set()
         later = []
         for frame in frames:
             if frame.f_code.co_name == "<module>":
                 if id(frame.f_globals) not in is_global:
                     is_global.add(id(frame.f_globals))
-                    self.add_globals(frame.f_globals, place_of(frame))
+                    self.add_globals(frame.f_globals, place_of(frame.f_code))
             elif frame.f_globals is globals():
                 continue
             elif of_program(frame.f_code.co_filename):
@@ -219,7 +233,7 @@ class Look:
             self.add_locals(frame)
 
     def add_locals(self, frame):
-        place = place_of(frame)
+        place = place_of(frame.f_code)
         for name, value in locals_of(frame):
             self.add(value, -1, name, f"in {place}" if name != "self" else f"of {type(value).__name__}, {place}")
 
@@ -233,7 +247,7 @@ class Look:
             if self.at % OBJECTS_A_CHECK == 0 and time.thread_time() > self.end:
                 raise OutOfTime
             value = self.queue[self.at]
-            if issubclass(type(value), self.Tensor) and not issubclass(type(value), self.Parameter):
+            if issubclass(type(value), self.kinds):
                 self.found.append((self.at, value))
             try:
                 for suffix, one in step_into(value, self.Tensor):
@@ -260,7 +274,12 @@ class Unreached:
     def __init__(self):
         self.found = []  # weak references: those of the previous step
         self.asked = {}  # by id, weak references: tensors whose referrers were searched
-        self.takes = 0.0
+        self.takes, self.spent = 0.0, 0.0  # processor time of the last pass and of all
+        self.started = time.monotonic()
+
+    def is_affordable(self, fixed):
+        usual = self.takes or 0.1  # about that of an import of torch
+        return self.spent + usual <= fixed + SHARE_OF_PASSES * (time.monotonic() - self.started)
 
     def look(self, seen, end, Tensor):
         """(name, tensor) for such tensors, in every second call."""
@@ -282,6 +301,7 @@ class Unreached:
             self.found = [weakref.ref(one) for one in gc.get_referrers(*kinds)
                           if type(one) in kinds and id(one) not in seen and id(one) not in self.asked]
         self.takes = time.thread_time() - begin
+        self.spent += self.takes
         return named
 
     def named(self, lone, seen, end, Tensor):
@@ -347,61 +367,80 @@ def cut():
                      f"reached is without a name in the report")
 
 
-def look_for_variables(name):
-    """Called before backwards and at each step of the first optimizer that steps, whose steps are borders. Reports the
-    tensors of variables that were not yet reported under the same name."""
-    global border
-    is_collecting = False
+def tell(named):
+    """Reports the first name of each storage. The recording omits those that it already has. Without weak references: a
+    parameter with one cannot be swapped, as Module.to() does with DTensors."""
+    told = {0}
+    for name, one in named:
+        is_storage = not issubclass(type(one), sys.modules["torch"].Tensor)
+        for inner in [one] if is_storage else held_in(one):
+            address = tapelens_address(inner._cdata, is_storage)
+            if address not in told:
+                told.add(address)
+                tapelens_variable(inner._cdata, is_storage, name)
+
+
+def search(passes, is_out_of_memory):
+    """Finds and reports the variables. `passes`: over all objects, at most."""
+    is_collecting = gc.isenabled()
+    gc.disable()  # our allocations must not trigger an earlier collection of the program's cycles
     try:
-        border = border or name
-        if name != border:
-            return
-        is_collecting = gc.isenabled()
-        gc.disable()  # our allocations must not trigger an earlier collection of the program's cycles
-        look = Look(sys.modules["torch"])
+        look = Look(sys.modules["torch"], LONGEST_OUT_OF_MEMORY if is_out_of_memory else LONGEST)
         named = []
         try:
-            look.add_roots(sys._getframe())
+            look.add_roots(sys._getframe(), is_out_of_memory)
             look.walk()
-            named += unreached.look(look.seen, look.end, look.Tensor)
+            for _ in range(passes):
+                named += unreached.look(look.seen, look.end, look.Tensor)
         except OutOfTime:
             cut()
-        named += [(look.name(index), tensor) for index, tensor in look.found]
-        now = {}
-        for name, tensor in named:
-            before = told_variables.get(id(tensor))
-            is_known = before is not None and before[0]() is tensor and before[1] == name
-            now[id(tensor)] = before if is_known else (weakref.ref(tensor), name)
-            if not is_known:
-                for one in held_in(tensor):
-                    tapelens_variable(one._cdata, name)
-        told_variables.clear()
-        told_variables.update(now)
-    except Exception as error:
-        let_through(error)
-        raise
+        tell([(look.name(index), one) for index, one in look.found] + named)
     finally:
         if is_collecting:
             gc.enable()
 
 
-def look_before_backward(_):
-    """For programs with optimizers that PyTorch does not know: walks before each outermost backward, from the second
-    one on, because the first often comes before the first step."""
-    global backwards, border
-    backwards += 1
-    if border is not None or backwards == 1:
+def look(passes, is_out_of_memory=False):
+    """Searches. Catches all errors but those of the program's signal handlers."""
+    global is_sound
+    if not is_sound:
         return
     try:
         with sys.modules["torch"]._C.DisableTorchFunction():
-            look_for_variables(None)
+            search(passes, is_out_of_memory)
     except Exception as error:
         let_out(error)
-        border = "nobody's"
-        tapelens_say(f"an error inside Tapelens: variables are not looked for from here on ({type(error).__name__}: {error})")
+        is_sound = False
+        tapelens_say(f"an error inside Tapelens: variables are not searched from here on ({type(error).__name__}: {error})")
+
+
+def look_for_variables(name):
+    """Before steps: searches before those of the first optimizer that steps, whose steps are borders."""
+    global border
+    border = border or name
+    if name == border:
+        look(int(unreached.is_affordable(PASSES)))
+
+
+def look_before_backward(_):
+    """For programs with optimizers that PyTorch does not know: searches before each outermost backward, from the second
+    one on, because the first often comes before the first step."""
+    global backwards
+    backwards += 1
+    if border is None and backwards > 1:
+        look(int(unreached.is_affordable(PASSES)))
+
+
+def search_at_peak(_):
+    """Passes over all objects only if no step does, and not while a program fills its memory in its first second."""
+    look(int(border is None and unreached.is_affordable(0)))
+
+
+def search_out_of_memory(_):
+    look(2, is_out_of_memory=True)
 
 
 if "t" in getattr(sys, "abiflags", ""):
     # Free-threaded CPython: other threads run and drop objects while their variables are read.
-    look_for_variables = look_before_backward = None
+    look_for_variables = look_before_backward = search_at_peak = search_out_of_memory = None
     tapelens_say("--referrers is left out: this Python runs its threads at once (free threading)")

@@ -4,9 +4,9 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <atomic>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "profiler/observe/inner_tensors.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/checksums.h"
@@ -19,18 +19,18 @@ namespace {
 using trace::RecordKind;
 
 struct Parameters {
-  std::mutex lock;
+  base::Mutex lock;
   struct Named {
     uint32_t name = 0;
     uint64_t storage = 0;  // last reported as a parameter; for a wrapper subclass: its first inner tensor
   };
-  std::unordered_map<const c10::TensorImpl*, Named> named;
+  std::unordered_map<const c10::TensorImpl*, Named> named TAPELENS_GUARDED_BY(lock);
   // Parameters whose storage is resized. The weak pointer detects another storage at the same address.
   struct Resized {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     uint32_t name = 0;
   };
-  std::unordered_map<const c10::StorageImpl*, Resized> resized;
+  std::unordered_map<const c10::StorageImpl*, Resized> resized TAPELENS_GUARDED_BY(lock);
 };
 std::atomic<bool> g_follows_resizes{false};
 Parameters& parameters() {
@@ -43,7 +43,7 @@ Parameters& parameters() {
 uint64_t parameter_address(ThreadState& thread, const c10::TensorImpl& parameter) {
   if (!observe::may_be_wrapper(parameter)) return storage_of(thread, parameter).address;
   Parameters& p = parameters();
-  const std::lock_guard guard(p.lock);
+  const base::MutexLock guard(p.lock);
   const auto at = p.named.find(&parameter);
   return at == p.named.end() ? 0 : at->second.storage;
 }
@@ -53,7 +53,7 @@ namespace {
 // `storage`: for a wrapper subclass, that of its first inner tensor; else 0.
 void name_parameter(const c10::TensorImpl* tensor, uint32_t name, uint64_t storage) {
   Parameters& p = parameters();
-  const std::lock_guard guard(p.lock);
+  const base::MutexLock guard(p.lock);
   Parameters::Named& named = p.named[tensor];
   named.name = name;
   if (named.storage == 0) named.storage = storage;
@@ -103,7 +103,7 @@ void follow_resizes(Thread& of, std::string_view name, const c10::TensorImpl& te
   using Strong = c10::intrusive_ptr<c10::StorageImpl>;
   Parameters& p = parameters();
   const uint32_t id = intern_string(*of.recording, name);
-  const std::lock_guard guard(p.lock);
+  const base::MutexLock guard(p.lock);
   p.resized.insert_or_assign(
       storage, Parameters::Resized{c10::weak_intrusive_ptr<c10::StorageImpl>(Strong::reclaim_copy(storage)), id});
   g_follows_resizes.store(true, std::memory_order_relaxed);
@@ -114,7 +114,7 @@ void storage_resized(Thread& of, c10::StorageImpl& storage) {
   uint32_t name = 0;
   {
     Parameters& p = parameters();
-    const std::lock_guard guard(p.lock);
+    const base::MutexLock guard(p.lock);
     const auto at = p.resized.find(&storage);
     if (at == p.resized.end()) return;
     name = at->second.name;
@@ -137,7 +137,7 @@ void gradient_accumulated(Thread& of, const torch::autograd::Node& node) {
     Parameters& p = parameters();
     uint32_t name = 0;
     {
-      const std::lock_guard guard(p.lock);
+      const base::MutexLock guard(p.lock);
       const auto at = p.named.find(parameter);
       if (at != p.named.end() && at->second.storage != storage.address) {
         at->second.storage = storage.address;

@@ -5,7 +5,7 @@
 namespace tapelens::rewrite {
 
 versions::SharedBudget& budget() {
-  static auto* made = new versions::SharedBudget(settings().recompute_budget);
+  static auto* made = new versions::SharedBudget(settings().recompute_budget());
   return *made;
 }
 

@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 
 #include <array>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -108,11 +109,11 @@ bool map_more(Zeros& zeros, uint64_t bytes, const Properties& properties) {
 }  // namespace
 
 void* device_zeros(c10::Device device, uint64_t bytes) {
-  static auto* lock = new std::mutex;
-  static auto* all = new std::array<Zeros, kDevices>;
+  static auto* lock = new base::Mutex;
+  static auto* all TAPELENS_PT_GUARDED_BY(*lock) = new std::array<Zeros, kDevices>;
   const auto index = static_cast<size_t>(device.index());
   if (index >= kDevices || bytes > kRegion || !driver().is_whole) return nullptr;
-  const std::lock_guard guard(*lock);
+  const base::MutexLock guard(*lock);
   Zeros& zeros = (*all)[index];
   if (zeros.mapped == 0 || zeros.mapped < bytes) {
     if (zeros.has_failed) return nullptr;

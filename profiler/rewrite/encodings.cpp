@@ -8,6 +8,7 @@
 
 #include "profiler/bits/bits.h"
 #include "profiler/rewrite/device_encodings.h"
+#include "profiler/rewrite/streams.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -152,16 +153,16 @@ bool is_usable(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.i
 
 std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval) {
   if (!is_usable(tensor)) return nullptr;
-  const bool on_cuda = tensor.is_cuda();
+  const bool on_device = streams::has_streams(tensor.device());
   switch (tensor.scalar_type()) {
     case at::kFloat:
-      return on_cuda ? between_on_device<float>(tensor, interval) : between<float>(tensor, interval);
+      return on_device ? between_on_device<float>(tensor, interval) : between<float>(tensor, interval);
     case at::kDouble:
-      return on_cuda ? between_on_device<double>(tensor, interval) : between<double>(tensor, interval);
+      return on_device ? between_on_device<double>(tensor, interval) : between<double>(tensor, interval);
     case at::kBFloat16:
-      return on_cuda ? between_on_device<c10::BFloat16>(tensor, interval) : between<c10::BFloat16>(tensor, interval);
+      return on_device ? between_on_device<c10::BFloat16>(tensor, interval) : between<c10::BFloat16>(tensor, interval);
     case at::kHalf:
-      return on_cuda ? between_on_device<c10::Half>(tensor, interval) : between<c10::Half>(tensor, interval);
+      return on_device ? between_on_device<c10::Half>(tensor, interval) : between<c10::Half>(tensor, interval);
     default:
       return nullptr;
   }
@@ -169,7 +170,8 @@ std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interva
 
 std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor) {
   if (!is_usable(tensor)) return nullptr;
-  if (tensor.is_cuda()) return tensor.scalar_type() == at::kBool ? encode_bools_on_device(tensor) : nullptr;
+  if (streams::has_streams(tensor.device()))
+    return tensor.scalar_type() == at::kBool ? encode_bools_on_device(tensor) : nullptr;
   switch (tensor.element_size()) {
     case 1:
       return two_valued<uint8_t>(tensor);
@@ -186,7 +188,7 @@ std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor) {
 
 std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor, int64_t below) {
   if (!is_usable(tensor) || tensor.scalar_type() != at::kLong) return nullptr;
-  if (tensor.is_cuda()) return below > 0 ? encode_narrow_on_device(tensor, below) : nullptr;
+  if (streams::has_streams(tensor.device())) return below > 0 ? encode_narrow_on_device(tensor, below) : nullptr;
   const auto* values = static_cast<const int64_t*>(tensor.const_data_ptr());
   int64_t least = values[0], most = values[0];
   for (int64_t i = 0; i < tensor.numel(); ++i) {

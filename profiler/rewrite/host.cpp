@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
@@ -25,8 +25,8 @@ constexpr size_t kAskedAtOnce = 32;
 
 struct Host {
   std::vector<const Rewrite*> rewrites;
-  std::mutex lock;
-  std::map<std::pair<std::string, std::string>, Candidates> by_field;
+  base::Mutex lock;
+  std::map<std::pair<std::string, std::string>, Candidates> by_field TAPELENS_GUARDED_BY(lock);
   RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // the rewrites that recomputations belong
                                                                               // to
   bool recomputes = false;
@@ -142,7 +142,7 @@ const Candidates* candidates(std::string_view type, std::string_view field) {
   const Candidates* found = none;
   attempt(following(), [&] {
     Host& h = host();
-    const std::lock_guard guard(h.lock);
+    const base::MutexLock guard(h.lock);
     const auto [at, is_new] = h.by_field.try_emplace({std::string(type), std::string(field)});
     found = &at->second;
     if (!is_new) return;
@@ -163,7 +163,7 @@ void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save
   attempt(asked, [&] { offer_save(state, saved, save, candidates, asked); });
 }
 
-Call begin(const CheapOperator& op, const at::RecordFunction& function) {
+Call begin(const RepeatableOperator& op, const at::RecordFunction& function) {
   Call call;
   attempt(following(), [&] { call = begin_call(op, function); });
   return call;

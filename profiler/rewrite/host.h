@@ -23,7 +23,7 @@ namespace tapelens::rewrite {
 
 // Properties of an operator, by its name.
 struct OperatorTraits {
-  const CheapOperator* cheap = nullptr;
+  const RepeatableOperator* repeatable = nullptr;
   recompute::Product product = recompute::Product::none;
   bool is_collective = false;
   bool changes_variable = false;  // gives its first argument another storage, or removes its history
@@ -33,7 +33,7 @@ struct OperatorTraits {
 // The state of each thread of the program.
 struct ThreadState {
   std::vector<StorageVersionPtr> waiting;  // with hooks, to be released when the program has released them
-  std::vector<Call> calls;                 // of cheap operators, in progress
+  std::vector<Call> calls;                 // of repeatable operators, in progress
   std::vector<StorageVersionPtr> written;  // by operators in progress
   uint32_t sweeps = 0;
   std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
@@ -56,8 +56,8 @@ const Candidates* candidates(std::string_view type, std::string_view field);
 
 // A save of a complete node that no other code has seen. `save.tensor` is its raw data.
 void offer(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save, const Candidates& candidates);
-// A cheap operator begins, and ends.
-Call begin(const CheapOperator& op, const at::RecordFunction& function);
+// A repeatable operator begins, and ends.
+Call begin(const RepeatableOperator& op, const at::RecordFunction& function);
 void end(Call call, const at::RecordFunction& function, bool is_outermost);
 // A product begins: the budget is a share of the products' cost.
 void product(recompute::Product product, const at::RecordFunction& function);

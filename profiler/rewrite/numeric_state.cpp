@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "profiler/rewrite/product_precision.h"
 #include "rewrites/recompute/chain.h"
 
 namespace tapelens::rewrite {
@@ -62,6 +63,7 @@ void set(const NumericState& wanted, const NumericState& now) {
   if (wanted.float_control != now.float_control) set_float_control(wanted.float_control);
   if (wanted.default_type != now.default_type)
     c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(wanted.default_type)));
+  if (wanted.products != now.products) set_product_precision(wanted.products);
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const bool is_wanted = (wanted.flags >> i & 1) != 0;
     if (is_wanted != ((now.flags >> i & 1) != 0)) kFlags[i].set(at::globalContext(), is_wanted);
@@ -72,11 +74,13 @@ void set(const NumericState& wanted, const NumericState& now) {
 
 uint64_t NumericState::hash() const {
   const uint64_t of_flags = recompute::mixed(flags, static_cast<uint64_t>(default_type));
-  return recompute::mixed(recompute::mixed(of_flags, float_control), static_cast<uint64_t>(threads));
+  return recompute::mixed(recompute::mixed(recompute::mixed(of_flags, float_control), static_cast<uint64_t>(threads)),
+                          products);
 }
 
-NumericState numeric_state() {
+NumericState numeric_state(bool of_product) {
   NumericState state;
+  if (of_product) state.products = product_precision();
   state.threads = at::get_num_threads();
   state.float_control = float_control();
   state.default_type = static_cast<int8_t>(c10::get_default_dtype_as_scalartype());
@@ -85,12 +89,13 @@ NumericState numeric_state() {
   return state;
 }
 
-WithNumericState::WithNumericState(const NumericState& wanted) : was_(numeric_state()), is_other_(was_ != wanted) {
+WithNumericState::WithNumericState(const NumericState& wanted)
+    : was_(numeric_state(wanted.products != 0)), is_other_(was_ != wanted) {
   if (is_other_) set(wanted, was_);
 }
 
 WithNumericState::~WithNumericState() {
-  if (is_other_) set(was_, numeric_state());
+  if (is_other_) set(was_, numeric_state(was_.products != 0));
 }
 
 }  // namespace tapelens::rewrite

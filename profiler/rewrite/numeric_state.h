@@ -1,4 +1,4 @@
-// The settings of the process and the thread that determine the bits of a cheap operator's result.
+// The settings of the process and the thread that determine the bits of a repeated operator's result.
 //
 // Each recorded call stores them. If they differ when the call is repeated (the number of threads between forward and
 // backward, flushed denormals), the call's settings are restored for its duration.
@@ -13,12 +13,13 @@ struct NumericState {
   uint32_t float_control = 0;  // of this thread's processor: rounding, denormals. 0 if it cannot be read
   uint32_t flags = 0;          // of at::globalContext(), one bit each
   int8_t default_type = 0;     // of results without an explicit dtype
+  uint64_t products = 0;       // product_precision(); 0: the operator does not depend on it
 
   bool operator==(const NumericState&) const = default;
   uint64_t hash() const;
 };
 
-NumericState numeric_state();
+NumericState numeric_state(bool of_product = false);
 
 // Sets the state of a call while it lives. Cheap if the state is the same already.
 class WithNumericState {

@@ -29,7 +29,7 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   if (name.rewritten != nullptr) return *name.rewritten;
   OperatorTraits& facts = thread.rewriting->operators[static_cast<size_t>(&name - thread.names.data())];
   const std::string_view text = name.text;
-  facts.cheap = cheap_operator(function);
+  facts.repeatable = repeatable_operator(function);
   facts.product = recompute::product(text);
   facts.is_collective = text == kRecordStream || std::ranges::any_of(kCollectives, [&](std::string_view prefix) {
                           return text.starts_with(prefix);
@@ -128,8 +128,8 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
     for (const c10::IValue& input : function.inputs()) touch(moment, input, false);
   }
   const OperatorTraits& facts = facts_of(thread, function, name);
-  if (facts.cheap != nullptr && follows_calls()) {
-    state.calls.push_back(begin(*facts.cheap, function));
+  if (facts.repeatable != nullptr && follows_calls()) {
+    state.calls.push_back(begin(*facts.repeatable, function));
     mark |= kIsCall;
   }
   if (facts.is_collective) {  // its schema may not declare its writes

@@ -26,8 +26,6 @@ TAPELENS_MEMBER(SavedOutputNumber, &torch::autograd::SavedVariable::output_nr_);
 TAPELENS_MEMBER(SavedOfViewBy, &torch::autograd::SavedVariable::weak_grad_fn_);
 TAPELENS_MEMBER(Counter, &c10::VariableVersion::version_counter_);
 
-#undef TAPELENS_MEMBER
-
 // Whether two tensors share a version counter.
 inline bool is_same(const c10::VariableVersion& a, const c10::VariableVersion& b) {
   return (a.*member(Counter{})).get() == (b.*member(Counter{})).get();

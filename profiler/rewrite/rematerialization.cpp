@@ -1,16 +1,17 @@
 #include "profiler/rewrite/rematerialization.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "profiler/observe/stack.h"
 #include "profiler/rewrite/alone.h"
 #include "profiler/rewrite/budget.h"
@@ -78,36 +79,62 @@ bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Te
   return true;
 }
 
+uint64_t cost_of(recompute::Product product, const at::RecordFunction& function) {
+  constexpr size_t kTensors = 8;  // no product has more tensor arguments
+  std::array<std::span<const int64_t>, kTensors> sizes;
+  size_t count = 0;
+  for (const c10::IValue& input : function.inputs()) {
+    if (!input.isTensor() || !input.toTensor().defined()) continue;
+    const c10::TensorImpl& impl = *input.toTensor().unsafeGetTensorImpl();
+    if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || count == kTensors) return 0;
+    const auto of = impl.sizes_default();
+    sizes[count++] = {of.data(), of.size()};
+  }
+  return recompute::cost(product, std::span(sizes).first(count));
+}
+
+// Autocast is about to cast the arguments: the call below it has those that count.
+bool is_cast_first(const at::Tensor& argument) {
+  const bool is_cuda = argument.is_cuda();
+  return at::autocast::is_autocast_enabled(is_cuda ? c10::DeviceType::CUDA : c10::DeviceType::CPU) &&
+         !c10::impl::tls_is_dispatch_key_excluded(is_cuda ? c10::DispatchKey::AutocastCUDA
+                                                          : c10::DispatchKey::AutocastCPU);
+}
+
 }  // namespace
 
 size_t least_source() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
 
-const CheapOperator* cheap_operator(const at::RecordFunction& function) {
+const RepeatableOperator* repeatable_operator(const at::RecordFunction& function) {
   std::string_view name = function.name();
   const bool is_in_place = name.ends_with('_');
-  const recompute::Cheap cheap = recompute::cheap(name);
-  if (!cheap) return nullptr;
+  const recompute::Repeatable listed =
+      settings().repeats_costly() ? recompute::repeatable(name) : recompute::cheap(name);
+  if (!listed) return nullptr;
   const auto of = function.operator_name();
   if (!of || of->overload_name == "out" || of->overload_name.ends_with("_out")) return nullptr;
-  static std::mutex lock;
-  static auto* known = new std::unordered_map<c10::OperatorName, std::unique_ptr<CheapOperator>>;
-  const std::lock_guard guard(lock);
-  std::unique_ptr<CheapOperator>& made = (*known)[*of];
+  static base::Mutex lock;
+  static auto* known TAPELENS_PT_GUARDED_BY(lock) =
+      new std::unordered_map<c10::OperatorName, std::unique_ptr<RepeatableOperator>>;
+  const base::MutexLock guard(lock);
+  std::unique_ptr<RepeatableOperator>& made = (*known)[*of];
   if (made != nullptr) return made.get();
   const bool is_dropout = name == "aten::native_dropout";
   const auto op = c10::Dispatcher::singleton().findSchema(
       is_dropout ? c10::OperatorName("aten::native_dropout_backward", "") : *of);
   if (!op) return nullptr;
-  made.reset(new CheapOperator{cheap, *op});
+  made.reset(new RepeatableOperator{listed, *op});
   made->is_in_place = is_in_place;
   made->copies = name == "aten::clone" || name == "aten::_to_copy";
   made->is_gelu = name == "aten::gelu";
   made->is_dropout = is_dropout;
+  if (listed.product == recompute::Product::attention)
+    made->dropout_rate = static_cast<size_t>(op->schema().argumentIndexWithName("dropout_p").value_or(0));
   made->drops_running_stats = name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
   return made.get();
 }
 
-Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
+Call begin_call(const RepeatableOperator& op, const at::RecordFunction& function) {
   Call call{&op, nullptr};
   // Results without a graph (optimizers, moving averages) have no node that saves them.
   if (!is_plain_moment() || !at::GradMode::is_enabled()) return call;
@@ -115,13 +142,16 @@ Call begin_call(const CheapOperator& op, const at::RecordFunction& function) {
   if (c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return call;
   if (op.is_gelu) return call;
   const auto inputs = function.inputs();
+  if (op.dropout_rate != 0 && op.dropout_rate < inputs.size() && inputs[op.dropout_rate].toDouble() > 0) return call;
   const auto is_large = [](const c10::IValue& input) {
     return input.isTensor() && is_plain(input.toTensor()) && input.toTensor().storage().nbytes() >= least_source() / 4;
   };
-  if (std::ranges::none_of(inputs, is_large)) return call;
+  const auto large = std::ranges::find_if(inputs, is_large);
+  if (large == inputs.end() || (op.listed.is_costly && is_cast_first(large->toTensor()))) return call;
   auto record = std::make_unique<RecordedCall>();
   record->op = &op;
-  record->state = numeric_state();
+  record->state = numeric_state(op.listed.is_costly);
+  if (op.listed.product != recompute::Product::none) record->product_cost = cost_of(op.listed.product, function);
   record->arguments.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const c10::IValue& input = inputs[i];
@@ -152,7 +182,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   const at::Tensor& output = outputs[0].toTensor();
   if (!is_plain(output) || output.storage().nbytes() < settings().min_bytes || !is_whole(output)) return;
   if (is_outermost && !observe::is_in_backward()) {
-    budget().ran(call.op->cheap.cost * output.storage().nbytes());
+    budget().ran(call.op->listed.cost * output.storage().nbytes());
   }
   if (call.record == nullptr && !call.op->is_gelu) return;
   if (call.op->is_gelu) {
@@ -198,18 +228,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
 }
 
 void count_product(recompute::Product product, const at::RecordFunction& function) {
-  if (observe::is_in_backward()) return;
-  constexpr size_t kTensors = 8;  // no product has more tensor arguments
-  std::array<std::span<const int64_t>, kTensors> sizes;
-  size_t count = 0;
-  for (const c10::IValue& input : function.inputs()) {
-    if (!input.isTensor() || !input.toTensor().defined()) continue;
-    const c10::TensorImpl& impl = *input.toTensor().unsafeGetTensorImpl();
-    if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || count == kTensors) return;
-    const auto of = impl.sizes_default();
-    sizes[count++] = {of.data(), of.size()};
-  }
-  budget().ran(recompute::cost(product, std::span(sizes).first(count)));
+  if (!observe::is_in_backward()) budget().ran(cost_of(product, function));
 }
 
 // ---- one call

@@ -1,4 +1,4 @@
-// Rematerialization of versions: by repeating calls of cheap operators, which are recorded as the program makes them.
+// Rematerialization of versions: by repeating calls of operators, which are recorded as the program makes them.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -16,21 +16,22 @@
 namespace tapelens::rewrite {
 
 // One overload of an operator listed in rewrites/recompute/operators.h.
-struct CheapOperator {
-  recompute::Cheap cheap;
+struct RepeatableOperator {
+  recompute::Repeatable listed;
   c10::OperatorHandle op;
   bool is_in_place = false;          // the first argument is recomputed and overwritten
   bool copies = false;               // its result may have the values of its argument
   bool is_gelu = false;              // not boxable: its input comes from its node
   bool drops_running_stats = false;  // batch normalization: a second update must not happen
   bool is_dropout = false;           // `op` is native_dropout_backward, which maps input and mask to the same result
+  size_t dropout_rate = 0;           // argument of attention; 0: none. With a rate above 0 its result is random
 };
 
 // A recipe copies smaller inputs; inputs of at least this size are sources. Bytes.
 size_t least_source();
 
-// Null if it is not cheap. By schema name and overload: call it once for each.
-const CheapOperator* cheap_operator(const at::RecordFunction& function);
+// Null if the run may not repeat it. By schema name and overload: call it once for each.
+const RepeatableOperator* repeatable_operator(const at::RecordFunction& function);
 
 // One call, as it was made. `op` is null if the version equals another version and no operator made it.
 struct RecordedCall final : versions::Rematerialization {
@@ -50,7 +51,7 @@ struct RecordedCall final : versions::Rematerialization {
 
   template <class T>
   using Vector = std::vector<T, versions::PoolAllocator<T>>;
-  const CheapOperator* op = nullptr;
+  const RepeatableOperator* op = nullptr;
   NumericState state;
   Vector<c10::IValue> arguments;  // without the sources
   Vector<Large> large;
@@ -60,7 +61,12 @@ struct RecordedCall final : versions::Rematerialization {
   bool reads_small(size_t argument) const;
   void forget(std::initializer_list<size_t> numbers);  // sources that do not affect the result
 
-  recompute::Cheap cheap() const override { return op != nullptr ? op->cheap : recompute::Cheap{}; }
+  uint64_t product_cost = 0;  // of its multiplications
+
+  recompute::Repeatable maker() const override { return op != nullptr ? op->listed : recompute::Repeatable{}; }
+  uint64_t cost(uint64_t bytes) const override {
+    return maker().product != recompute::Product::none ? product_cost : Rematerialization::cost(bytes);
+  }
   bool is_same(const Rematerialization& other) const override;
   uint64_t key() const override;
   bool has_small_sources() const override;
@@ -70,10 +76,10 @@ struct RecordedCall final : versions::Rematerialization {
 
 // A call in progress.
 struct Call {
-  const CheapOperator* op = nullptr;
+  const RepeatableOperator* op = nullptr;
   std::unique_ptr<RecordedCall> record;  // null: the call cannot be recorded
 };
-Call begin_call(const CheapOperator& op, const at::RecordFunction& function);
+Call begin_call(const RepeatableOperator& op, const at::RecordFunction& function);
 // `is_outermost`: no other such call encloses it.
 void end_call(Call call, const at::RecordFunction& function, bool is_outermost);
 // A product that the program calls: the budget is a share of the products' cost.

@@ -60,6 +60,9 @@ enum class Recomputes : uint8_t {
   copies,     // tensors with the same bits as a kept one: a copy, or the same computation from the same inputs
 };
 
+// For Rewrite::is_for(): the CPU, and the devices whose streams the host follows (streams.h).
+inline bool is_cpu_or_has_streams(c10::DeviceType device) { return device == c10::kCPU || device == c10::kCUDA; }
+
 // Override the functions for the kind of rewrite: of saves, of operators, or a recomputation.
 class Rewrite {
  public:

@@ -3,10 +3,10 @@
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <mutex>
 #include <sstream>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/observe/stack.h"
 #include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/attempt.h"
@@ -108,6 +108,7 @@ void SavedTensorHook::release(uint64_t bytes, uint64_t kept) {
 }
 
 void SavedTensorHook::keep_variable(const c10::TensorImpl* only) {
+  lock().assert_held();
   if (!saved_as_.is_original || kept_variable_.defined()) return;
   at::Tensor variable(variable_.lock());
   if (variable.defined() && (only == nullptr || only == variable.unsafeGetTensorImpl()))
@@ -116,7 +117,7 @@ void SavedTensorHook::keep_variable(const c10::TensorImpl* only) {
 
 at::Tensor SavedTensorHook::variable() const {
   if (!saved_as_.is_original) return {};
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   return kept_variable_.defined() ? kept_variable_ : at::Tensor(variable_.lock());
 }
 
@@ -187,7 +188,7 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
     if (version_ != nullptr && has_other_memory(variable)) return variable.tensor_data();
   }
   {
-    const std::lock_guard guard(lock());
+    const base::MutexLock guard(lock());
     if (tensor_.defined()) return tensor_;
   }
   const Encoding* encoding = unneeded_.get();
@@ -218,7 +219,7 @@ at::Tensor SavedTensorHook::call_unpack_hook() {
 }
 
 at::Tensor SavedTensorHook::made_again(const Encoding* encoding) const {
-  return encoding != nullptr ? encoding->decode() : geometry_.over(storage_here(version_->unpack()));
+  return encoding != nullptr ? encoding->decode() : geometry_.over(storage_here(version_->unpack(*this)));
 }
 
 Save SavedTensorHook::save(const at::Tensor& tensor) const {

@@ -4,12 +4,12 @@
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/private_members.h"
 #include "profiler/rewrite/rewrite.h"
@@ -59,7 +59,10 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   // `only` is another variable.
   void keep_variable(const c10::TensorImpl* only);
   // For never-read saves: keeps the storage for the lifetime of this hook, as without the rewrite.
-  void hold(c10::Storage storage) { held_ = std::move(storage); }
+  void hold(c10::Storage storage) {
+    lock().assert_held();
+    held_ = std::move(storage);
+  }
 
  private:
   std::shared_ptr<const versions::Encoded> encode() override;
@@ -67,7 +70,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   void release(uint64_t bytes, uint64_t kept) override;
 
   Save save(const at::Tensor& tensor) const;
-  std::mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }
+  base::Mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }
   at::Tensor variable() const;  // the program's; undefined: not an original, or it is gone
   // The checks of LibTorch: throws its errors.
   void check(const at::Tensor& variable) const;
@@ -77,7 +80,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   StorageVersionPtr version_;      // null: never read
   StorageVersionPtr was_version_;  // for never-read saves
   const SavedAs saved_as_;
-  c10::Storage held_;  // with its lock
+  c10::Storage held_ TAPELENS_GUARDED_BY(lock());
   const Rewrite* rewrite_;
   at::Tensor tensor_;                         // until it is released
   std::shared_ptr<const Encoding> unneeded_;  // for never-read saves: the stand-in
@@ -89,7 +92,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   uint32_t index_;
   uint64_t wanted_, site_;
   c10::weak_intrusive_ptr<c10::TensorImpl> variable_;  // the saved variable, if it was the program's own
-  at::Tensor kept_variable_;                           // requires its version's lock
+  at::Tensor kept_variable_ TAPELENS_GUARDED_BY(lock());
 };
 
 }  // namespace tapelens::rewrite

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "profiler/observe/thread.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/budget.h"
@@ -28,15 +28,15 @@ constexpr const char* kExposed = "its address left PyTorch";
 constexpr size_t kFewest = 1024, kLookedAt = 4;
 
 struct Table {
-  std::mutex lock;
+  base::Mutex lock;
   // The newest version of each storage.
   std::unordered_map<const c10::StorageImpl*, StorageVersionPtr, std::hash<const c10::StorageImpl*>, std::equal_to<>,
                      versions::PoolAllocator<std::pair<const c10::StorageImpl* const, StorageVersionPtr>>>
-      versions;
+      versions TAPELENS_GUARDED_BY(lock);
   // The storages in the order of insertion. Each insertion checks some of them: a dead version keeps small pieces of
   // the program's heap, and fragments it.
-  std::deque<const c10::StorageImpl*, versions::PoolAllocator<const c10::StorageImpl*>> turn;
-  size_t next_clean = kFewest;
+  std::deque<const c10::StorageImpl*, versions::PoolAllocator<const c10::StorageImpl*>> turn TAPELENS_GUARDED_BY(lock);
+  size_t next_clean TAPELENS_GUARDED_BY(lock) = kFewest;
 };
 Table& table() {
   static auto* made = new Table;
@@ -52,7 +52,7 @@ uint32_t use_count(const c10::StorageImpl* storage) {
 struct Cleaning {
   std::vector<StorageVersionPtr> dead, alive;
 
-  void run_locked(Table& t) {
+  void run_locked(Table& t) TAPELENS_REQUIRES(t.lock) {
     t.turn.clear();
     for (auto at = t.versions.begin(); at != t.versions.end();) {
       if (at->second->is_storage_gone()) {
@@ -67,7 +67,7 @@ struct Cleaning {
     t.next_clean = std::max(kFewest, 2 * t.versions.size());
   }
   // Called when a storage is added.
-  void some_locked(Table& t, const c10::StorageImpl* added) {
+  void some_locked(Table& t, const c10::StorageImpl* added) TAPELENS_REQUIRES(t.lock) {
     t.turn.push_back(added);
     for (size_t i = std::min(kLookedAt, t.turn.size()); i > 0; --i) {
       const c10::StorageImpl* const storage = t.turn.front();
@@ -157,8 +157,7 @@ bool watch_writes(Storage& storage) {
 template <class Storage>
 void watch(Storage& storage) {
   if constexpr (requires { storage.clear_materializer(); }) {
-    const c10::DeviceType device = storage.device_type();
-    if ((device == c10::kCPU || device == c10::kCUDA) && !storage.has_materializer() &&
+    if (is_cpu_or_has_streams(storage.device_type()) && !storage.has_materializer() &&
         !storage.throw_on_immutable_data_ptr() && c10::impl::cow::has_simple_data_ptr(storage)) {
       storage.set_materializer(&materialize<Storage>);
     }
@@ -179,7 +178,7 @@ c10::Storage share(Storage& storage) {
 
 StorageVersionPtr known_version(const c10::StorageImpl* storage) {
   Table& t = table();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto at = t.versions.find(storage);
   return at != t.versions.end() ? at->second : nullptr;
 }
@@ -215,7 +214,7 @@ StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<Recorded
   StorageVersionPtr former = made;
   Cleaning cleaning;
   {
-    const std::lock_guard guard(t.lock);
+    const base::MutexLock guard(t.lock);
     const auto [at, is_new] = t.versions.try_emplace(storage_of(tensor));
     std::swap(at->second, former);
     if (is_new) cleaning.some_locked(t, storage_of(tensor));
@@ -250,7 +249,7 @@ StorageVersionPtr known_or_mark(c10::StorageImpl& storage) {
   version = versions::make_pooled<StorageVersion>(storage);
   Table& t = table();
   StorageVersionPtr former = version;
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   std::swap(t.versions[&storage], former);
   return version;
 }
@@ -331,7 +330,7 @@ bool is_steady(c10::StorageImpl& storage) {
   if (!storage.resizable() || !(is_copy_on_write(storage) || c10::impl::cow::has_simple_data_ptr(storage)))
     return false;
   Table& t = table();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   const auto at = t.versions.find(&storage);
   return at == t.versions.end() || at->second->is_storage_gone() || !at->second->is_left_alone();
 }
@@ -339,7 +338,7 @@ bool is_steady(c10::StorageImpl& storage) {
 void forget_dead_versions() {
   Cleaning cleaning;
   Table& t = table();
-  const std::lock_guard guard(t.lock);
+  const base::MutexLock guard(t.lock);
   cleaning.run_locked(t);
 }
 
@@ -373,6 +372,8 @@ void StorageVersion::set_rematerialization(std::unique_ptr<RecordedCall> call) {
 bool StorageVersion::has_values() const { return !storage_.expired() && counter_.current_version() == version_; }
 
 bool StorageVersion::is_steady() const {
+  // A costly operator reads large sources, and other code may write one of them unseen.
+  if (is_exposed() && settings().repeats_costly()) return false;
   const auto storage = storage_.lock();
   return storage != nullptr && storage->nbytes() == bytes() && rewrite::is_steady(*storage);
 }
@@ -450,29 +451,29 @@ void StorageVersion::follow(const StorageVersion& former) {
 }
 
 void StorageVersion::add_without(SavedTensorHook& hook) {
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   without_.push_back(&hook);
 }
 
 void StorageVersion::remove_without(SavedTensorHook& hook) {
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   std::erase(without_, &hook);
 }
 
 void StorageVersion::keep_variables(const c10::TensorImpl* only) {
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   for (versions::Hook* hook : all_hooks()) static_cast<SavedTensorHook&>(*hook).keep_variable(only);
   for (SavedTensorHook* hook : without_) hook->keep_variable(only);
 }
 
 void StorageVersion::hold_again(c10::StorageImpl& storage) {
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   for (SavedTensorHook* hook : without_)
     hook->hold(c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)));
 }
 
 void StorageVersion::tell_left_alone(const char* reason) {
-  const std::lock_guard guard(lock());
+  const base::MutexLock guard(lock());
   for (const versions::Hook* of : all_hooks()) {
     const SavedTensorHook& hook = as_saved(of);
     if (!hook.tensor().defined()) continue;

@@ -88,24 +88,24 @@ class StorageVersion final : public versions::Version {
 
  private:
   bool has_values() const override;
-  bool is_steady() const override;
-  bool is_compared() const override;
-  uint64_t checksum(const versions::Values& values) const override;
-  versions::ValuesPtr storage() override;
-  versions::ValuesPtr clone() override;
-  versions::ValuesPtr copy(const versions::Values& values) override;
-  Holders holders() const override;
-  bool is_worth(const recompute::Chain& chain, uint64_t cost) override;
-  bool is_right(const recompute::Chain& chain, bool is_compared) override;
-  void skipped(const char* reason) override;
-  void failed() noexcept override;
+  bool is_steady() const override TAPELENS_REQUIRES(lock());
+  bool is_compared() const override TAPELENS_REQUIRES(lock());
+  uint64_t checksum(const versions::Values& values) const override TAPELENS_REQUIRES(lock());
+  versions::ValuesPtr storage() override TAPELENS_REQUIRES(lock());
+  versions::ValuesPtr clone() override TAPELENS_REQUIRES(lock());
+  versions::ValuesPtr copy(const versions::Values& values) override TAPELENS_REQUIRES(lock());
+  Holders holders() const override TAPELENS_REQUIRES(lock());
+  bool is_worth(const recompute::Chain& chain, uint64_t cost) override TAPELENS_REQUIRES(lock());
+  bool is_right(const recompute::Chain& chain, bool is_compared) override TAPELENS_REQUIRES(lock());
+  void skipped(const char* reason) override TAPELENS_REQUIRES(lock());
+  void failed() noexcept override TAPELENS_REQUIRES(lock());
 
   c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
   c10::VariableVersion counter_;
   uint32_t version_ = 0;
   std::optional<c10::Stream> stream_;
-  std::atomic<const char*> touched_{nullptr};                                         // touch()
-  std::vector<SavedTensorHook*, versions::PoolAllocator<SavedTensorHook*>> without_;  // with the lock
+  std::atomic<const char*> touched_{nullptr};  // touch()
+  std::vector<SavedTensorHook*, versions::PoolAllocator<SavedTensorHook*>> without_ TAPELENS_GUARDED_BY(lock());
   std::string_view rematerialized_by_;
 };
 using StorageVersionPtr = std::shared_ptr<StorageVersion>;

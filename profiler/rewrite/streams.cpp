@@ -42,7 +42,7 @@ bool is_captured_now(size_t device) {
 }
 
 void made(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.device().is_cuda()) return;
+  if (!tensor.defined() || !has_streams(tensor.device())) return;
   const auto device = static_cast<size_t>(tensor.device().index());
   if (device >= kDevices || (g_devices.load(std::memory_order_relaxed) >> device & 1) != 0) return;
   g_first[device].store(cuda().getStream(tensor.device()).id(), std::memory_order_relaxed);

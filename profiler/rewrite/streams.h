@@ -13,9 +13,11 @@
 
 #include <optional>
 
+#include "profiler/rewrite/rewrite.h"
+
 namespace tapelens::rewrite::streams {
 
-inline bool has_streams(c10::Device device) { return device.is_cuda(); }
+inline bool has_streams(c10::Device device) { return !device.is_cpu() && is_cpu_or_has_streams(device.type()); }
 
 // The stream of this thread's operators on the device. None: the CPU.
 std::optional<c10::Stream> current(c10::Device device);

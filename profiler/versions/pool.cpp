@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 
 #include <memory_resource>
-#include <mutex>
 #include <new>
+
+#include "base/mutex.h"
 
 namespace tapelens::versions {
 namespace {
@@ -26,9 +27,9 @@ class Pages final : public std::pmr::memory_resource {
 };
 
 struct Pool {
-  std::mutex lock;
-  Pages pages;
-  std::pmr::unsynchronized_pool_resource objects{
+  base::Mutex lock;
+  Pages pages TAPELENS_GUARDED_BY(lock);
+  std::pmr::unsynchronized_pool_resource objects TAPELENS_GUARDED_BY(lock){
       {.max_blocks_per_chunk = 1024, .largest_required_pool_block = kLargest}, &pages};
 };
 
@@ -36,7 +37,9 @@ struct Pool {
 Pool& pool() {
   static Pool* const made = [] {
     // A child frees inherited objects: the lock must not be held by a thread that it lacks.
-    pthread_atfork([] { pool().lock.lock(); }, [] { pool().lock.unlock(); }, [] { pool().lock.unlock(); });
+    const auto lock = []() TAPELENS_NOT_ANALYZED { pool().lock.lock(); };  // until the end of the fork
+    const auto unlock = []() TAPELENS_NOT_ANALYZED { pool().lock.unlock(); };
+    pthread_atfork(lock, unlock, unlock);
     return new Pool;
   }();
   return *made;
@@ -52,7 +55,7 @@ void pool_free(void* memory, size_t bytes) noexcept { ::operator delete(memory, 
 void* pool_allocate(size_t bytes) {
   if (bytes > kLargest) return ::operator new(bytes);
   Pool& here = pool();
-  const std::lock_guard guard(here.lock);
+  const base::MutexLock guard(here.lock);
   return here.objects.allocate(bytes, alignof(std::max_align_t));
 }
 
@@ -62,7 +65,7 @@ void pool_free(void* memory, size_t bytes) noexcept {
     return;
   }
   Pool& here = pool();
-  const std::lock_guard guard(here.lock);
+  const base::MutexLock guard(here.lock);
   here.objects.deallocate(memory, bytes, alignof(std::max_align_t));
 }
 #endif

@@ -23,8 +23,10 @@ struct PoolAllocator {
   PoolAllocator() = default;
   template <class U>
   PoolAllocator(const PoolAllocator<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
+  // NOLINTBEGIN(bugprone-sizeof-expression): T may be a pointer
   T* allocate(size_t count) { return static_cast<T*>(pool_allocate(count * sizeof(T))); }
   void deallocate(T* memory, size_t count) noexcept { pool_free(memory, count * sizeof(T)); }
+  // NOLINTEND(bugprone-sizeof-expression)
   template <class U>
   bool operator==(const PoolAllocator<U>&) const {
     return true;

@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "rewrites/recompute/budget.h"
 
 namespace tapelens::versions {
@@ -15,19 +15,19 @@ class SharedBudget {
   explicit SharedBudget(double share) : budget_(share) {}
   void ran(uint64_t cost) { ran_.fetch_add(cost, std::memory_order_relaxed); }
   bool allows(uint64_t candidate, uint64_t bytes, uint64_t cost) {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     return budget_.allows(candidate, bytes, cost);
   }
   void backward_ended() {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     budget_.ran(ran_.exchange(0, std::memory_order_relaxed));
     budget_.backward_ended();
   }
 
  private:
   std::atomic<uint64_t> ran_{0};
-  std::mutex lock_;
-  recompute::Budget budget_;
+  base::Mutex lock_;
+  recompute::Budget budget_ TAPELENS_GUARDED_BY(lock_);
 };
 
 }  // namespace tapelens::versions

@@ -1,5 +1,7 @@
 #include "profiler/versions/trials.h"
 
+#include "base/mutex.h"
+
 namespace tapelens::versions {
 
 namespace {
@@ -7,14 +9,14 @@ constexpr uint32_t kSizesTried = 16;
 }
 
 Trials::State Trials::state(uint64_t chain, uint64_t key) {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   const Outcome& known = outcomes_[chain];
   if (known.wrong) return State::wrong;
   return known.right >= kSizesTried || tried_.contains(key) ? State::right : State::untried;
 }
 
 void Trials::learn(uint64_t chain, uint64_t key, bool is_right) {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   tried_.insert(key);
   Outcome& known = outcomes_[chain];
   known.wrong = known.wrong || !is_right;

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "base/mutex.h"
 
 namespace tapelens::versions {
 
@@ -23,9 +24,9 @@ class Trials {
     uint32_t right = 0;
     bool wrong = false;
   };
-  std::mutex lock_;
-  std::unordered_map<uint64_t, Outcome> outcomes_;
-  std::unordered_set<uint64_t> tried_;  // keys
+  base::Mutex lock_;
+  std::unordered_map<uint64_t, Outcome> outcomes_ TAPELENS_GUARDED_BY(lock_);
+  std::unordered_set<uint64_t> tried_ TAPELENS_GUARDED_BY(lock_);  // keys
 };
 
 }  // namespace tapelens::versions

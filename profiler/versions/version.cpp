@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace tapelens::versions {
 
 namespace {
@@ -21,11 +23,17 @@ Rematerialization::~Rematerialization() {
     if (source.is_counted) source.version->dependent_gone();
 }
 
-ValuesPtr Rematerialization::make() {
+Rematerialization::Result Rematerialization::make(bool keeps) {
+  const recompute::Repeatable op = maker();
+  bool is_costly = op.is_costly;
   std::vector<Input> inputs(sources.size());
-  for (size_t i = 0; i < sources.size(); ++i)
-    inputs[i].values = sources[i].version->values_as_source(inputs[i].is_ours);
-  return cheap() ? run(std::move(inputs)) : std::move(inputs.front().values);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    Result made = sources[i].version->values_as_source(keeps);
+    is_costly = is_costly || made.is_costly;
+    if (!op) return made;
+    inputs[i] = {std::move(made.values), made.is_ours};
+  }
+  return {run(std::move(inputs)), true, is_costly};
 }
 
 void Rematerialization::unpin(std::vector<std::shared_ptr<Version>>& released) {
@@ -62,10 +70,13 @@ Version::Version(uint64_t bytes) : bytes_(bytes), first_backward_(backwards_ende
 
 Version::~Version() { Doomed::destroy(std::move(rematerialization_)); }
 
-void Version::set_rematerialization(std::unique_ptr<Rematerialization> how) { rematerialization_ = std::move(how); }
+void Version::set_rematerialization(std::unique_ptr<Rematerialization> how) {
+  TAPELENS_ASSERT(rematerialization_ == nullptr);
+  rematerialization_ = std::move(how);
+}
 
 bool Version::is_made_by(const Rematerialization& call) const {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   if (rematerialization_ == nullptr || (hooks_.empty() && !is_alive())) return false;
   const auto is_same_version = [](const auto& a, const auto& b) { return a.version == b.version; };
   return std::ranges::equal(rematerialization_->sources, call.sources, is_same_version) &&
@@ -75,7 +86,7 @@ bool Version::is_made_by(const Rematerialization& call) const {
 std::shared_ptr<Version> Version::made_before(const Rematerialization& call) {
   std::vector<std::shared_ptr<Version>> known;
   {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
     const auto [first, last] = made_.equal_range(call.key());
     for (auto made = first; made != last; ++made) known.push_back(made->second.lock());
   }
@@ -86,7 +97,7 @@ std::shared_ptr<Version> Version::made_before(const Rematerialization& call) {
 }
 
 void Version::made(const std::shared_ptr<Version>& by_a_call, uint64_t key) {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   made_.emplace(key, by_a_call);
   if (made_.size() < next_purge_) return;
   std::erase_if(made_, [](const auto& made) { return made.second.expired(); });
@@ -94,7 +105,7 @@ void Version::made(const std::shared_ptr<Version>& by_a_call, uint64_t key) {
 }
 
 void Version::about_to_be_written() {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   if (dependents_.count == 0 || !is_alive()) return;
   if (pin_ != nullptr && !pin_->is_shared()) return;
   // If the copy throws, the pin is lost: the memory that it shares is about to be written.
@@ -118,7 +129,7 @@ bool Version::is_certain() const {
 bool Version::is_there() const {
   if (is_pinned()) return true;
   if (is_left_alone() || !is_alive()) return false;
-  if (is_exposed()) return is_state() && is_steady();
+  if (is_exposed()) return is_trusted();
   return is_held_by_program() ? is_steady() : !hooks_.empty();
 }
 
@@ -143,12 +154,12 @@ void Version::take_useless(Doomed& doomed) {
 // ---- hooks
 
 void Version::add(Hook& hook) {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   hooks_.push_back(&hook);
 }
 
 size_t Version::hooks() const {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   return hooks_.size();
 }
 
@@ -156,16 +167,18 @@ void Version::remove(Hook& hook) noexcept {
   // Destroyed after the lock is released.
   Doomed useless;
   ValuesPtr last;
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   std::erase(hooks_, &hook);
   if (dependents_.count > 0 && hook.encoded_ != nullptr && hook.encoded_ == exact_.lock()) exact_pin_ = hook.encoded_;
-  if (!hooks_.empty()) return;
+  if (!hooks_.empty()) {
+    if (has_each_hook_its_values()) std::swap(last, unpacked_);
+    return;
+  }
   if (!is_released_ && dependents_.count > 0 && pin_ == nullptr && is_alive()) {
     pin_ = storage();
     pin_is_storage_ = true;
   }
   std::swap(last, unpacked_);
-  times_unpacked_ = 0;
   take_useless(useless);
 }
 
@@ -175,7 +188,8 @@ void Version::dependent_gone() noexcept {
   std::shared_ptr<const Encoded> exact;
   std::vector<std::shared_ptr<Version>> sources;
   {
-    const std::lock_guard guard(lock_);
+    const base::MutexLock guard(lock_);
+    TAPELENS_ASSERT(dependents_.count > 0);
     if (--dependents_.count > 0) return;
     std::swap(pin, pin_);
     pin_is_storage_ = false;
@@ -189,18 +203,40 @@ void Version::dependent_gone() noexcept {
 
 // ---- release
 
-// The view of versions for rewrites/recompute. Each function locks its version; the caller holds the lock of the first.
+// The view of versions for rewrites/recompute: its templates cannot say which version is locked. all_sources() locks
+// each source; the caller holds the lock of the first version.
 struct Version::View {
   static uint64_t bytes(const Version& version) { return version.bytes_; }
-  static bool is_encoded(const Version& version) { return !version.exact_.expired(); }
-  static bool has_recipe(const Version& version) { return version.rematerialization_ != nullptr; }
-  static recompute::Cheap cheap(const Version& version) { return version.rematerialization_->cheap(); }
-  static bool is_there(const Version& version) { return version.is_there(); }
+  static bool is_encoded(const Version& version) {
+    version.lock_.assert_held();
+    return !version.exact_.expired();
+  }
+  static bool has_recipe(const Version& version) {
+    version.lock_.assert_held();
+    return version.rematerialization_ != nullptr;
+  }
+  static recompute::Repeatable maker(const Version& version) {
+    version.lock_.assert_held();
+    return version.rematerialization_->maker();
+  }
+  static uint64_t cost(const Version& version) {
+    version.lock_.assert_held();
+    return version.rematerialization_->cost(version.bytes_);
+  }
+  static bool is_kept_once_made(const Version& version) {
+    version.lock_.assert_held();
+    return version.is_kept_once_made();
+  }
+  static bool is_there(const Version& version) {
+    version.lock_.assert_held();
+    return version.is_there();
+  }
   template <class Follow>
   static bool all_sources(const Version& version, Follow follow) {
+    version.lock_.assert_held();
     const Rematerialization& how = *version.rematerialization_;
     return how.has_small_sources() && std::ranges::all_of(how.sources, [&](const auto& source) {
-             const std::lock_guard guard(source.version->lock_);
+             const base::MutexLock guard(source.version->lock_);
              return follow(*source.version);
            });
   }
@@ -208,27 +244,39 @@ struct Version::View {
   // For locked sources.
   using Source = Rematerialization::Source;
   static void depend(Source& source, uint64_t bytes, uint32_t operators) {
+    source.version->lock_.assert_held();
     if (!std::exchange(source.is_counted, true)) source.version->dependents_.add(bytes, operators);
   }
-  static bool is_certain(const Source& source) { return source.version->is_certain(); }
+  static bool is_certain(const Source& source) {
+    source.version->lock_.assert_held();
+    return source.version->is_certain();
+  }
   static bool is_alive(const Source& source) { return source.version->is_alive(); }
   static bool is_held_by_program(const Source& source) {
-    return source.version->is_held_by_program() && !source.version->is_left_alone();
+    const Version& version = *source.version;
+    version.lock_.assert_held();
+    return version.is_held_by_program() && !version.is_left_alone() && version.is_trusted();
   }
-  static bool has_hooks(const Source& source) { return !source.version->hooks_.empty(); }
+  static bool has_hooks(const Source& source) {
+    source.version->lock_.assert_held();
+    return !source.version->hooks_.empty() && source.version->is_trusted();
+  }
   static bool pin(Source& source) {
+    source.version->lock_.assert_held();
     source.version->pin_ = source.version->clone();
     const bool has_pin = source.version->pin_ != nullptr;
     source.version->pin_is_storage_ = has_pin && source.version->pin_->is_storage();
     return has_pin;
   }
   static bool pin_sources(Source& source, uint32_t operators, uint64_t& copied) {
+    source.version->lock_.assert_held();
     return source.version->pin_sources(operators, copied);
   }
 };
 
 struct Version::Hopeful : View {
   static bool is_there(const Version& version) {
+    version.lock_.assert_held();
     if (version.is_pinned() || !version.hooks_.empty()) return true;
     return !version.is_left_alone() && version.is_alive();
   }
@@ -236,9 +284,9 @@ struct Version::Hopeful : View {
 
 void Version::forget_useless_recipe() {
   Doomed useless;
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   if (rematerialization_ == nullptr || !hooks_.empty() || dependents_.count > 0) return;
-  recompute::Chain chain{.bytes = bytes_};
+  recompute::Chain chain{.bytes = UINT64_MAX};  // a version of any size may read it
   if (!recompute::can_be_made(Hopeful{}, *this, chain)) useless.take(rematerialization_);
 }
 
@@ -248,9 +296,9 @@ bool Version::pin_sources(uint32_t operators, uint64_t& copied) {
   if (how.is_pinned_) return true;
   copied += how.pin_small_sources();
   for (auto& source : how.sources) {
-    const std::lock_guard guard(source.version->lock_);
-    if (!recompute::pin_source(View{}, source, bytes_, operators, copied)) return false;
     Version& version = *source.version;
+    const base::MutexLock guard(version.lock_);
+    if (!recompute::pin_source(View{}, source, bytes_, operators, copied)) return false;
     version.note_checksum();
     how.is_compared_ |= version.checksum_.has_value() ||
                         (version.rematerialization_ != nullptr && version.rematerialization_->is_compared_);
@@ -260,7 +308,7 @@ bool Version::pin_sources(uint32_t operators, uint64_t& copied) {
 }
 
 bool Version::try_release() noexcept {
-  const std::lock_guard guard(lock_);
+  const base::MutexLock guard(lock_);
   try {
     return try_release_locked();
   } catch (...) {
@@ -301,6 +349,7 @@ bool Version::release_encoded() {
         !is_right(*chain, rematerialization_->is_compared_))
       return false;
   }
+  TAPELENS_ASSERT(!is_released_ && encoded.size() == hooks_.size());
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i) {
     hooks_[i]->encoded_ = encoded[i];
@@ -338,42 +387,52 @@ bool Version::release_rematerializable() {
 
 // ---- and back
 
-ValuesPtr Version::values(bool& is_ours) {
-  is_ours = false;
-  if (is_pinned()) return checked(pin_);
-  if (unpacked_ != nullptr) return unpacked_;
-  if (is_alive()) {
-    if (ValuesPtr storage = this->storage()) return checked(std::move(storage));
+Version::Result Version::values(bool keeps) {
+  if (is_pinned()) return {checked(pin_)};
+  if (unpacked_ != nullptr) return {unpacked_};
+  if (is_alive() && (is_trusted() || rematerialization_ == nullptr)) {
+    if (ValuesPtr storage = this->storage()) return {checked(std::move(storage))};
   }
-  if (const auto exact = exact_.lock()) {
-    is_ours = true;
-    return exact->decode();
-  }
+  if (const auto exact = exact_.lock()) return {exact->decode(), true};
   if (rematerialization_ == nullptr) throw std::runtime_error("nothing is left to make it of");
-  is_ours = bool{rematerialization_->cheap()};
-  return rematerialization_->make();
+  return rematerialization_->make(keeps);
 }
 
-ValuesPtr Version::values_as_source(bool& is_ours) {
-  const std::lock_guard guard(lock_);
-  return values(is_ours);
+Version::Result Version::values_as_source(bool keeps) {
+  const base::MutexLock guard(lock_);
+  Result made = values(keeps);
+  if (keeps && made.is_costly && is_kept_once_made() && !made.values->is_shared()) {
+    keep(made.values);
+    made.is_ours = made.is_ours && unpacked_ == nullptr;
+  }
+  return made;
 }
 
-ValuesPtr Version::unpack() {
-  const std::lock_guard guard(lock_);
-  bool is_ours = false;
-  ValuesPtr made = values(is_ours);
+bool Version::is_kept_once_made() const {
+  return is_released_ && !hooks_.empty() && hooks_.front()->encoded_ == nullptr;
+}
+
+bool Version::has_each_hook_its_values() const { return std::ranges::all_of(hooks_, &Hook::is_unpacked_); }
+
+void Version::keep(const ValuesPtr& values) {
+  if (!has_each_hook_its_values()) {
+    unpacked_ = values;
+    return;
+  }
+  unpacked_.reset();
+  for (const Hook* hook : hooks_) hook->is_unpacked_ = false;
+}
+
+ValuesPtr Version::unpack(const Hook& hook) {
+  const base::MutexLock guard(lock_);
+  ValuesPtr made = values(true).values;
   if (made->bytes() != bytes_) {
     throw std::runtime_error("recomputed it has " + std::to_string(made->bytes()) + " bytes instead of " +
                              std::to_string(bytes_));
   }
   if (made->is_shared()) return made;  // the program may write it before the next hook needs it
-  if (++times_unpacked_ < hooks_.size()) {
-    unpacked_ = made;
-  } else {
-    unpacked_.reset();
-    times_unpacked_ = 0;
-  }
+  hook.is_unpacked_ = true;
+  keep(made);
   return made;
 }
 

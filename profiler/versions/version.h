@@ -1,8 +1,8 @@
 // One storage version: the content of a storage between two writes, while the storage has it and afterwards.
 //
 // Saved-tensor hooks (Hook) hold tensors of it. When only hooks keep the storage, the version releases it if its values
-// can come back: each hook keeps an encoding of its tensor, or a cheap operator rematerializes the version from the
-// versions that it read. Nothing is encoded or computed before that moment, so nothing must be undone.
+// can come back: each hook keeps an encoding of its tensor, or an operator rematerializes the version from the versions
+// that it read. Nothing is encoded or computed before that moment, so nothing must be undone.
 //
 //   held      the storage has the values: the program, the graph or hooks keep it
 //   released  only hooks had it, and dropped it: the values come back from an encoding or a rematerialization
@@ -11,6 +11,9 @@
 // A version that is rematerialized depends on the versions that it reads. These are pinned (a copy-on-write clone, or
 // the storage itself), or released with a way back, or have hooks; the last hook pins the values when it goes. If a
 // version with dependents is about to be written, it gets a copy as its pin.
+//
+// A version that a costly operator rematerializes is made once in each backward: its values stay until each of its
+// hooks has them. So a segment of operators runs once, when the backward first reads a value of it.
 //
 // The parts of a version (storages, encodings, operators) are interfaces here, so that this library can be tested
 // without LibTorch, under the sanitizers. profiler/rewrite/storage_versions.h implements them for LibTorch.
@@ -28,11 +31,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "profiler/versions/pool.h"
 #include "rewrites/recompute/release.h"
 
@@ -82,10 +85,11 @@ class Hook {
  private:
   friend class Version;
   std::shared_ptr<const Encoded> encoded_;
+  mutable bool is_unpacked_ = false;           // since its version last dropped the values
   const bool may_encode_, may_rematerialize_;  // enabled by a level, by name, or at this place by a plan
 };
 
-// How a version is recomputed: one call of a cheap operator, and the versions that it reads.
+// How a version is recomputed: one call of an operator, and the versions that it reads.
 class Rematerialization : public Pooled {
  public:
   struct Source {
@@ -99,7 +103,8 @@ class Rematerialization : public Pooled {
   virtual ~Rematerialization();
 
   // None: the values equal those of the only source.
-  virtual recompute::Cheap cheap() const = 0;
+  virtual recompute::Repeatable maker() const = 0;
+  virtual uint64_t cost(uint64_t bytes) const { return maker().cost * bytes; }  // for a result of that size
   virtual bool is_same(const Rematerialization& other) const = 0;
   virtual uint64_t key() const = 0;  // equal for equal calls
   // Inputs that are too small to be versions are copied when the recipe must outlive them.
@@ -118,7 +123,13 @@ class Rematerialization : public Pooled {
  private:
   friend class Version;
   friend class Doomed;
-  ValuesPtr make();
+  struct Result {
+    ValuesPtr values;
+    bool is_ours = false;    // no other owner: they may be overwritten
+    bool is_costly = false;  // a costly operator ran for them
+  };
+  // `keeps`: costly values stay for the hooks that still need them.
+  Result make(bool keeps);
   // Removes its dependency on its sources. Adds the sources to `released`, which must be notified without the lock.
   void unpin(std::vector<std::shared_ptr<Version>>& released);
   bool is_pinned_ = false;
@@ -152,18 +163,18 @@ class Version {
   uint64_t bytes() const { return bytes_; }
 
   // Call it before other threads have the version.
-  void set_rematerialization(std::unique_ptr<Rematerialization> how);
+  void set_rematerialization(std::unique_ptr<Rematerialization> how) TAPELENS_NOT_ANALYZED;
   // A version that an equal call made earlier and that is still available, among the versions that read this one.
-  std::shared_ptr<Version> made_before(const Rematerialization& call);
-  void made(const std::shared_ptr<Version>& by_a_call, uint64_t key);  // `key`: the call's
+  std::shared_ptr<Version> made_before(const Rematerialization& call) TAPELENS_EXCLUDES(lock_);
+  void made(const std::shared_ptr<Version>& by_a_call, uint64_t key) TAPELENS_EXCLUDES(lock_);  // `key`: the call's
   // Drops the recipe if no hook and no dependent needs it and too few of its source versions remain to run it, now or
   // later. Visits a bounded number of versions.
-  void forget_useless_recipe();
+  void forget_useless_recipe() TAPELENS_EXCLUDES(lock_);
 
   // ---- what the program does
 
   // The program is about to write its storage. Dependents get a copy. May throw: the program then does not write.
-  void about_to_be_written();
+  void about_to_be_written() TAPELENS_EXCLUDES(lock_);
   // Its storage was written, or now belongs to another version.
   void overwritten() { is_overwritten_.store(true, std::memory_order_relaxed); }
   bool is_overwritten() const { return is_overwritten_.load(std::memory_order_relaxed); }
@@ -179,97 +190,112 @@ class Version {
 
   // ---- what hooks do
 
-  void add(Hook& hook);
-  void remove(Hook& hook) noexcept;
-  size_t hooks() const;
+  void add(Hook& hook) TAPELENS_EXCLUDES(lock_);
+  void remove(Hook& hook) noexcept TAPELENS_EXCLUDES(lock_);
+  size_t hooks() const TAPELENS_EXCLUDES(lock_);
   // Releases the storage if only hooks keep it and its values can come back. False: others still keep it, try again. On
   // an exception the storage stays, and failed() is called.
-  bool try_release() noexcept;
-  // For a hook whose tensor was released.
-  ValuesPtr unpack();
+  bool try_release() noexcept TAPELENS_EXCLUDES(lock_);
+  // For a hook of it whose tensor was released.
+  ValuesPtr unpack(const Hook& hook) TAPELENS_EXCLUDES(lock_);
 
-  std::mutex& lock() const { return lock_; }
+  base::Mutex& lock() const TAPELENS_RETURNS_LOCK(lock_) { return lock_; }
 
  protected:
-  // ---- the storage; requires the lock, except has_values()
+  // ---- the storage
 
   // The storage exists, and its version counter shows no write.
   virtual bool has_values() const = 0;
   // The values are expected to stay: they may be pinned.
-  virtual bool is_steady() const = 0;
+  virtual bool is_steady() const TAPELENS_REQUIRES(lock_) = 0;
   // Whether a write could go unseen, so that the values that dependents read must be compared: checksum() is called
   // when the first of them is released, and each time that they read it.
-  virtual bool is_compared() const = 0;
-  virtual uint64_t checksum(const Values& values) const = 0;
-  virtual ValuesPtr storage() = 0;                   // the storage itself; null: it is gone
-  virtual ValuesPtr clone() = 0;                     // copy-on-write, or itself if its writes are announced;
-                                                     // null: it is gone, or neither is possible
-  virtual ValuesPtr copy(const Values& values) = 0;  // never null
+  virtual bool is_compared() const TAPELENS_REQUIRES(lock_) = 0;
+  virtual uint64_t checksum(const Values& values) const TAPELENS_REQUIRES(lock_) = 0;
+  // The storage itself; null: it is gone.
+  virtual ValuesPtr storage() TAPELENS_REQUIRES(lock_) = 0;
+  // Copy-on-write, or itself if its writes are announced; null: it is gone, or neither is possible.
+  virtual ValuesPtr clone() TAPELENS_REQUIRES(lock_) = 0;
+  // Never null.
+  virtual ValuesPtr copy(const Values& values) TAPELENS_REQUIRES(lock_) = 0;
   enum class Holders : uint8_t { hooks, others_too, never_alone };
-  virtual Holders holders() const = 0;  // holders of the storage, which has hooks; never_alone: the answer stays
+  // Holders of the storage, which has hooks; never_alone: the answer stays.
+  virtual Holders holders() const TAPELENS_REQUIRES(lock_) = 0;
 
   // ---- other decisions
 
   // Whether rematerializing it in each backward is worth the cost.
-  virtual bool is_worth(const recompute::Chain& chain, uint64_t cost) = 0;
+  virtual bool is_worth(const recompute::Chain& chain, uint64_t cost) TAPELENS_REQUIRES(lock_) = 0;
   // Whether the chain reproduces the bits. Called when all its inputs are pinned and the storage still exists.
   // `is_compared`: its inputs could have been written unseen since the call, so other calls of the kind prove nothing.
-  virtual bool is_right(const recompute::Chain& chain, bool is_compared) = 0;
+  virtual bool is_right(const recompute::Chain& chain, bool is_compared) TAPELENS_REQUIRES(lock_) = 0;
   // The reason why it was not released: a few words.
-  virtual void skipped(const char* reason) = 0;
-  virtual void failed() noexcept = 0;  // in a catch block: try_release() threw
+  virtual void skipped(const char* reason) TAPELENS_REQUIRES(lock_) = 0;
+  // In a catch block: try_release() threw.
+  virtual void failed() noexcept TAPELENS_REQUIRES(lock_) = 0;
 
   bool is_alive() const { return !is_overwritten() && has_values(); }
   using Hooks = std::vector<Hook*, PoolAllocator<Hook*>>;
-  const Hooks& all_hooks() const { return hooks_; }
-  bool has_rematerialization() const { return rematerialization_ != nullptr; }
-  ValuesPtr rematerialize() { return rematerialization_->make(); }
+  const Hooks& all_hooks() const TAPELENS_REQUIRES(lock_) { return hooks_; }
+  bool has_rematerialization() const TAPELENS_REQUIRES(lock_) { return rematerialization_ != nullptr; }
+  // Keeps nothing: for a comparison.
+  ValuesPtr rematerialize() TAPELENS_REQUIRES(lock_) { return rematerialization_->make(false).values; }
 
  private:
   friend class Rematerialization;
   struct View;     // for rewrites/recompute
   struct Hopeful;  // the same, for the possible future of versions
 
-  bool is_pinned() const { return pin_ != nullptr && (!pin_is_storage_ || is_alive()); }
+  bool is_pinned() const TAPELENS_REQUIRES(lock_) { return pin_ != nullptr && (!pin_is_storage_ || is_alive()); }
   bool is_held_by_program() const;
-  bool is_state() const;    // the program holds it longer than a graph lives
-  bool is_certain() const;  // pinned, or released and known to come back
-  bool is_there() const;    // available to a version that reads it, and stays
-  void note_checksum();     // if it is compared
-  ValuesPtr checked(ValuesPtr values) const;
-  bool is_made_by(const Rematerialization& call) const;
-  bool try_release_locked();
-  bool release_encoded();
-  bool release_rematerializable();
-  bool pin_sources(uint32_t operators, uint64_t& copied);
-  ValuesPtr values(bool& is_ours);
-  ValuesPtr values_as_source(bool& is_ours);
-  void dependent_gone() noexcept;
+  bool is_state() const;  // the program holds it longer than a graph lives
+  // Its values in the storage are those of the version, as far as is known.
+  bool is_trusted() const TAPELENS_REQUIRES(lock_) { return !is_exposed() || (is_state() && is_steady()); }
+  // Pinned, or released and known to come back.
+  bool is_certain() const TAPELENS_REQUIRES(lock_);
+  // Available to a version that reads it, and stays.
+  bool is_there() const TAPELENS_REQUIRES(lock_);
+  // If it is compared.
+  void note_checksum() TAPELENS_REQUIRES(lock_);
+  ValuesPtr checked(ValuesPtr values) const TAPELENS_REQUIRES(lock_);
+  bool is_made_by(const Rematerialization& call) const TAPELENS_EXCLUDES(lock_);
+  bool try_release_locked() TAPELENS_REQUIRES(lock_);
+  bool release_encoded() TAPELENS_REQUIRES(lock_);
+  bool release_rematerializable() TAPELENS_REQUIRES(lock_);
+  bool pin_sources(uint32_t operators, uint64_t& copied) TAPELENS_REQUIRES(lock_);
+  using Result = Rematerialization::Result;
+  Result values(bool keeps) TAPELENS_REQUIRES(lock_);
+  Result values_as_source(bool keeps) TAPELENS_EXCLUDES(lock_);
+  bool is_kept_once_made() const TAPELENS_REQUIRES(lock_);
+  bool has_each_hook_its_values() const TAPELENS_REQUIRES(lock_);
+  // Keeps the values while hooks need them; drops them afterwards.
+  void keep(const ValuesPtr& values) TAPELENS_REQUIRES(lock_);
+  void dependent_gone() noexcept TAPELENS_EXCLUDES(lock_);
   // Takes a recipe that no hook and no dependent will need.
-  void take_useless(Doomed& doomed);
+  void take_useless(Doomed& doomed) TAPELENS_REQUIRES(lock_);
 
   const uint64_t bytes_;
   const uint32_t first_backward_;
   std::atomic<bool> is_overwritten_{false}, is_kept_by_save_{false}, is_kept_by_program_{false}, is_left_alone_{false},
       is_exposed_{false};
 
-  mutable std::mutex lock_;  // guards all members below
-  bool is_released_ = false;
-  Hooks hooks_;
-  std::unique_ptr<Rematerialization> rematerialization_;
+  mutable base::Mutex lock_;
+  bool is_released_ TAPELENS_GUARDED_BY(lock_) = false;
+  Hooks hooks_ TAPELENS_GUARDED_BY(lock_);
+  std::unique_ptr<Rematerialization> rematerialization_ TAPELENS_GUARDED_BY(lock_);
   // Versions made by calls that read this one first, by the calls' keys.
   using Made = std::unordered_multimap<uint64_t, std::weak_ptr<Version>, std::hash<uint64_t>, std::equal_to<>,
                                        PoolAllocator<std::pair<const uint64_t, std::weak_ptr<Version>>>>;
-  Made made_;
-  size_t next_purge_ = 4;  // of dead entries
-  recompute::Dependents dependents_;
-  std::optional<uint64_t> checksum_;  // checksum of the values that dependents read
-  ValuesPtr pin_;                     // for dependents
-  bool pin_is_storage_ = false;
-  std::weak_ptr<const Encoded> exact_;        // exact encoding of a hook
-  std::shared_ptr<const Encoded> exact_pin_;  // exact encoding of a removed hook, for dependents
-  ValuesPtr unpacked_;                        // while other hooks are expected to need it
-  size_t times_unpacked_ = 0;
+  Made made_ TAPELENS_GUARDED_BY(lock_);
+  size_t next_purge_ TAPELENS_GUARDED_BY(lock_) = 4;  // of dead entries
+  recompute::Dependents dependents_ TAPELENS_GUARDED_BY(lock_);
+  std::optional<uint64_t> checksum_ TAPELENS_GUARDED_BY(lock_);  // checksum of the values that dependents read
+  ValuesPtr pin_ TAPELENS_GUARDED_BY(lock_);                     // for dependents
+  bool pin_is_storage_ TAPELENS_GUARDED_BY(lock_) = false;
+  std::weak_ptr<const Encoded> exact_ TAPELENS_GUARDED_BY(lock_);  // exact encoding of a hook
+  std::shared_ptr<const Encoded> exact_pin_
+      TAPELENS_GUARDED_BY(lock_);                  // exact encoding of a removed hook, for dependents
+  ValuesPtr unpacked_ TAPELENS_GUARDED_BY(lock_);  // while other hooks are expected to need it
 };
 
 // Per process: a version that is older than the last backward is held by the program, not by a graph.

@@ -45,6 +45,7 @@ def _bits(address: int, count: int) -> list[bool]:
 def _values(schema: _Schema, array: _Array) -> list[Any]:
     """A column as Python's own values. libtapelens' arrays have no offset."""
     count = array.length
+    values: list[Any]
     if schema.format == b"u":
         ends = ctypes.cast(array.buffers[1], ctypes.POINTER(ctypes.c_int32))[: count + 1]
         text = ctypes.string_at(array.buffers[2], ends[count]) if count else b""

@@ -22,7 +22,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", metavar="FILE", help="keep the recording")
     parser.add_argument("--force", action="store_true", help="replace FILE even if it is not a recording")
     parser.add_argument("--height", type=int, default=720, help="height of the page, in pixels")
-    parser.add_argument("--simulate-gpu", metavar="GPU", help="as of tapelens record")
+    parser.add_argument("--gpu", metavar="GPU", help="as of tapelens record")
+    parser.add_argument("--simulate-gpu", dest="gpu", help=argparse.SUPPRESS)  # its former name
     return parser
 
 
@@ -92,7 +93,7 @@ def load_ipython_extension(shell: Any) -> None:
                 if is_recorded():
                     _in_kernel(shell, cell, file, given.height, given.force)
                 else:
-                    options = ["--simulate-gpu", given.simulate_gpu] if given.simulate_gpu else []
+                    options = ["--gpu", given.gpu] if given.gpu else []
                     _in_process(cell, file, given.height, options + ["--force"] * given.force)
             except Error as wrong:
                 print(f"tapelens: {wrong}", file=sys.stderr)

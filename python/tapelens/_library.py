@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from typing import Any
 
 from tapelens import _installed
 from tapelens._errors import Error, UsageError
@@ -74,7 +75,7 @@ def taken(text: ctypes.c_void_p) -> str:
         library().tapelens_free(text)
 
 
-def call(function, *arguments) -> None:
+def call(function: Any, *arguments: Any) -> None:
     """Calls a function whose last parameter is `char** error`. Raises its error."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))

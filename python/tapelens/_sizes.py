@@ -2,8 +2,8 @@
 
 import re
 
-# The units of the command line: MB is MiB.
-_UNITS = {"": 1, "b": 1, **{f"{letter}{rest}": 1024**power for power, letter in enumerate("kmgtp", 1)
+# The units of the command line: M and MiB are powers of 1024, MB is a power of 1000.
+_UNITS = {"": 1, "b": 1, **{f"{letter}{rest}": (1000 if rest == "b" else 1024)**power for power, letter in enumerate("kmgtp", 1)
                             for rest in ("", "b", "i", "ib")}}
 
 

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -268,7 +268,7 @@ class Noting:
             limits_of(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Measures from the set-up of the test's fixtures to their end."""
         self.begin_ns[item.nodeid] = _spools.now_ns()
         try:
@@ -277,7 +277,7 @@ class Noting:
             self.begin_ns.pop(item.nodeid, None)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, Any, Any]:
         report: Any = yield
         begin = self.begin_ns.get(item.nodeid)
         if begin is None:
@@ -324,7 +324,7 @@ class Measuring:
         test.runs.append(Run(noted["pid"], noted["begin_ns"], noted["end_ns"], noted["unmeasured"]))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         self.is_over = True
         with tempfile.TemporaryDirectory(prefix="tapelens-") as folder:
             try:
@@ -408,7 +408,7 @@ class Measuring:
         for device, size in before.items():
             if device != "cpu" and device not in taken and size:
                 yield (f"{_sizes.text(size)} on {device} in the baseline {self.settings.baseline_name} was not measured: "
-                       f"the test allocated nothing on {device}; if that is meant, write the baseline anew")
+                       f"the test allocated nothing on {device}; if this is intended, write a new baseline")
 
     def fail(self, test: Test, sentence: str) -> None:
         """Reports the test as failed."""

@@ -22,7 +22,8 @@ struct Chain {
   uint64_t bytes = 0;  // size of the recomputed results
   uint64_t cost = 0, key = 0;
   uint32_t operators = 0;
-  uint32_t versions = 0;  // that were visited
+  uint32_t versions = 0;   // that were visited
+  bool is_costly = false;  // has a costly operator
 };
 
 constexpr uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9fb21c651e98df25ULL; }
@@ -43,7 +44,9 @@ constexpr bool is_too_large(uint64_t bytes, uint64_t beside) { return bytes / kM
 //   uint64_t bytes(version)
 //   bool is_encoded(version)       whether the version itself comes back from an encoding
 //   bool has_recipe(version)
-//   Cheap cheap(version)           of its recipe's operator; none: equal to its only source
+//   Repeatable maker(version)      its recipe's operator; none: equal to its only source
+//   uint64_t cost(version)         of its recipe's operator
+//   bool is_kept_once_made(version)  its own hooks need it in the same backward, and it is costly: it is made once
 //   bool all_sources(version, f)   f(source) for each followed source, until one is false
 //   bool is_there(source)          and stays as long as needed
 template <class View, class Version>
@@ -53,12 +56,18 @@ bool can_be_made(const View& view, const Version& version, Chain& chain) {
   if (view.is_encoded(version)) return true;
   if (!view.has_recipe(version)) return false;
   if (++chain.versions > kMostVersions) return false;
-  const Cheap cheap = view.cheap(version);
-  if (cheap && ++chain.operators > kMostOperators) return false;
-  chain.cost += cheap.cost * bytes;
-  chain.key = mixed(chain.key, cheap.number) + chain.operators;
-  return view.all_sources(
-      version, [&](const auto& source) { return view.is_there(source) || can_be_made(view, source, chain); });
+  const Repeatable maker = view.maker(version);
+  if (maker && ++chain.operators > kMostOperators) return false;
+  chain.cost += view.cost(version);
+  chain.key = mixed(chain.key, maker.number) + chain.operators;
+  chain.is_costly = chain.is_costly || maker.is_costly;
+  return view.all_sources(version, [&](const auto& source) {
+    if (view.is_there(source)) return true;
+    const uint64_t cost = chain.cost;
+    if (!can_be_made(view, source, chain)) return false;
+    if (view.is_kept_once_made(source)) chain.cost = cost;
+    return true;
+  });
 }
 
 }  // namespace tapelens::recompute

@@ -61,6 +61,7 @@ constexpr std::array kCheap = {
 struct Multiplies {
   std::string_view name;
   Product product;
+  bool may_repeat = true;  // its backward needs no other large output
 };
 constexpr std::array kProducts = {
     Multiplies{"aten::mm", Product::matrix},
@@ -72,7 +73,26 @@ constexpr std::array kProducts = {
     Multiplies{"aten::_scaled_dot_product_flash_attention", Product::attention},
     Multiplies{"aten::_scaled_dot_product_efficient_attention", Product::attention},
     Multiplies{"aten::_scaled_dot_product_cudnn_attention", Product::attention},
-    Multiplies{"aten::mkldnn_rnn_layer", Product::recurrent},
+    Multiplies{"aten::mkldnn_rnn_layer", Product::recurrent, false},
+};
+
+// Several passes over memory, or reads that follow an index.
+constexpr std::array kCostly = {
+    Entry{"aten::_softmax", 8},
+    Entry{"aten::_log_softmax", 8},
+    Entry{"aten::embedding", 3},
+    Entry{"aten::index_select", 3},
+    Entry{"aten::gather", 4},
+    Entry{"aten::avg_pool2d", 12},
+    Entry{"aten::_adaptive_avg_pool2d", 12},
+    Entry{"aten::max_pool2d_with_indices", 12},
+    Entry{"aten::upsample_nearest2d", 3},
+    Entry{"aten::upsample_bilinear2d", 8},
+    Entry{"aten::constant_pad_nd", 3},
+    Entry{"aten::cumsum", 4},
+    Entry{"aten::log", 6},
+    Entry{"aten::sin", 8},
+    Entry{"aten::cos", 8},
 };
 
 // Floating-point operations in the time of one pass over one byte: about 50 per nanosecond versus 10 bytes per
@@ -95,11 +115,24 @@ uint64_t times(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-Cheap cheap(std::string_view name) {
+Repeatable cheap(std::string_view name) {
   const bool is_in_place = name.ends_with('_');
   const auto at = std::ranges::find(kCheap, is_in_place ? name.substr(0, name.size() - 1) : name, &Entry::name);
   if (at == kCheap.end()) return {};
-  return {static_cast<uint32_t>(2 * (at - kCheap.begin()) + (is_in_place ? 2 : 1)), at->cost};
+  return {.number = static_cast<uint32_t>(2 * (at - kCheap.begin()) + (is_in_place ? 2 : 1)), .cost = at->cost};
+}
+
+Repeatable repeatable(std::string_view name) {
+  if (const Repeatable known = cheap(name)) return known;
+  constexpr uint32_t kFirst = 2 * kCheap.size() + 1, kFirstProduct = kFirst + kCostly.size();
+  const auto at = std::ranges::find(kCostly, name, &Entry::name);
+  if (at != kCostly.end())
+    return {.number = kFirst + static_cast<uint32_t>(at - kCostly.begin()), .cost = at->cost, .is_costly = true};
+  const auto product = std::ranges::find(kProducts, name, &Multiplies::name);
+  if (product == kProducts.end() || !product->may_repeat) return {};
+  return {.number = kFirstProduct + static_cast<uint32_t>(product - kProducts.begin()),
+          .is_costly = true,
+          .product = product->product};
 }
 
 Product product(std::string_view name) {

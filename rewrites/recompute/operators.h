@@ -1,4 +1,4 @@
-// The operators that are cheap enough to run again, and the costs of operators, by a fixed table: measured times differ
+// The operators that may run again, and the costs of operators, by a fixed table: measured times differ
 // from run to run, and so would decisions that depend on them.
 //
 // The unit of cost is one pass over one byte. A result of a pointwise operator costs a few passes. A product costs its
@@ -11,20 +11,25 @@
 
 namespace tapelens::recompute {
 
-// Deterministic, without random numbers, one or two passes over memory, and only the first output matters.
-// native_dropout is recomputed from its input and its mask, which is its second output.
-struct Cheap {
-  uint32_t number = 0;  // 0: not cheap; else the same number in every process, shared by the overloads of one name
-  uint32_t cost = 0;    // for each byte of the result
-  explicit operator bool() const { return number != 0; }
-};
-// By the name in its schema: "aten::relu", "aten::relu_".
-Cheap cheap(std::string_view name);
-
 // An operator whose cost is that of its multiplications.
 enum class Product : uint8_t { none, matrix, added_matrix, convolution, attention, recurrent };
+
+// Deterministic, without random numbers, and only the first output matters. native_dropout is recomputed from its input
+// and its mask, which is its second output.
+struct Repeatable {
+  uint32_t number = 0;     // 0: it must not run again; else the same in every process and for all overloads of a name
+  uint32_t cost = 0;       // for each byte of the result; 0: that of its multiplications
+  bool is_costly = false;  // more than one or two passes over memory: only the level `recompute` repeats it
+  Product product = Product::none;
+  explicit operator bool() const { return number != 0; }
+};
+// By the name in its schema: "aten::relu", "aten::relu_". Never costly.
+Repeatable cheap(std::string_view name);
+// Cheap or costly.
+Repeatable repeatable(std::string_view name);
+
 Product product(std::string_view name);
-// `sizes`: those of its tensor arguments, in order. 0: the sizes do not fit such a product.
+// The cost of a product. `sizes`: those of its tensor arguments, in order. 0: the sizes do not fit such a product.
 uint64_t cost(Product product, std::span<const std::span<const int64_t>> sizes);
 
 }  // namespace tapelens::recompute

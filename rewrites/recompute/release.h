@@ -37,9 +37,9 @@ std::optional<Chain> chain_of(const View& view, const Version& version, const De
   return is_possible ? std::optional(chain) : std::nullopt;
 }
 
-// Each dependent rematerializes it again.
+// Each dependent rematerializes it again, unless it is kept once it is made.
 constexpr uint64_t cost_of(const Chain& chain, const Dependents& dependents) {
-  return chain.cost * (1 + uint64_t{dependents.count});
+  return chain.is_costly ? chain.cost : chain.cost * (1 + uint64_t{dependents.count});
 }
 
 // A source must have its values in backward. Either its memory is kept for that, or it is released and known to come

@@ -1,7 +1,7 @@
 """A model of Llama 3 8B's sizes under FSDP2, each layer checkpointed, in bfloat16 with float32 parameters.
 
 On eight GPUs:          torchrun --nproc-per-node 8 samples/cuda/fsdp_llama8b.py
-As rank 0 of such ones: tapelens record --simulate-gpu H100 --simulate-world 8 -- python samples/cuda/fsdp_llama8b.py"""
+As rank 0 of such ones: tapelens record --gpu H100 --world 8 -- python samples/cuda/fsdp_llama8b.py"""
 
 import argparse
 import os

@@ -10,7 +10,7 @@ namespace peak = tapelens::peak;
 using namespace tapelens::check;
 
 constexpr std::array kOptions = {
-    Option{"min-bytes", "1MiB", "tensors of less are not looked at"},
+    Option{"min-bytes", "1MiB", "smaller tensors are ignored"},
 };
 
 class Float64Save final : public Check {

@@ -37,6 +37,15 @@ constexpr Card kCards[] = {
     {"V100-16GB", "Tesla V100-SXM2-16GB", 16160, 7, 0, 80, 6, 4096},
 };
 
+constexpr const Capability* find_capability(const Card& card) {
+  for (const Capability& capability : kCapabilities) {
+    if (capability.major == card.major && capability.minor == card.minor) return &capability;
+  }
+  return nullptr;
+}
+static_assert(std::ranges::all_of(kCards, [](const Card& card) { return find_capability(card) != nullptr; }),
+              "kCapabilities lacks the compute capability of a card");
+
 std::string bare(std::string_view text) {
   std::string bare;
   for (const char c : text) {
@@ -73,11 +82,7 @@ trace::Error no_such_card(std::string_view id) {
 
 std::span<const Card> cards() { return kCards; }
 
-const Capability& capability_of(const Card& card) {
-  return *std::ranges::find_if(kCapabilities, [&](const Capability& capability) {
-    return capability.major == card.major && capability.minor == card.minor;
-  });
-}
+const Capability& capability_of(const Card& card) { return *find_capability(card); }
 
 const Card* find_card(std::string_view id) {
   const auto found = std::ranges::find(kCards, bare(id), [](const Card& card) { return bare(card.id); });

@@ -23,7 +23,7 @@ struct Capability {
 };
 
 struct Card {
-  std::string_view id;    // the name for --simulate-gpu: "H100"
+  std::string_view id;    // the name for --gpu: "H100"
   std::string_view name;  // the driver's name: "NVIDIA H100 80GB HBM3"
   // Memory available to programs, as PyTorch shows it (torch.cuda.get_device_properties), from published outputs.
   // Drivers differ by some MiB: if that matters, give the size (H100:79.1GiB).

@@ -35,7 +35,7 @@ TAPELENS_CUDA void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* m
   if (report != nullptr) report(memory, bytes, allocated, reserved, device);
 }
 
-// c10d::TCPStore::waitForWorkers(): waits until all workers have connected. With --simulate-world no others will.
+// c10d::TCPStore::waitForWorkers(): waits until all workers have connected. With --world no others will.
 TAPELENS_CUDA void _ZN4c10d8TCPStore14waitForWorkersEv(void* store) {
   if (settings().world > 0) return;
   using Wait = void (*)(void*);

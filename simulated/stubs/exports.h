@@ -1,5 +1,5 @@
-// Reads the exports of a shared library from its file, without loading or trusting it. Used to write stand-ins for
-// CUDA's libraries at the start of a run.
+// Reads the exports of a shared library from its file with libelf, without loading or trusting it. Used to write
+// stand-ins for CUDA's libraries at the start of a run.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct Exports {
   std::vector<std::string> undefined;  // functions and data that it needs from other libraries
 };
 
-// Reads a 64-bit little-endian shared library for x86-64 as the loader does: by its dynamic segment, not by sections.
-// Any other file, or an offset outside of the file, is an error: "libcudart.so.13: REASON".
+// Reads the dynamic sections of a 64-bit little-endian shared library for x86-64. Any other file, a library without
+// sections, or an offset outside of the file, is an error: "libcudart.so.13: REASON".
 trace::Result<Exports> read_exports(const std::string& path);
 
 }  // namespace tapelens::stubs

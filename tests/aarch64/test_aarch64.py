@@ -1,4 +1,4 @@
-"""The C++ sample on aarch64, under QEMU's emulation of a processor, beside the same sample on this machine.
+"""Compares the C++ sample on an aarch64 processor that QEMU emulates with the same sample on this machine.
 scripts/try-aarch64 builds both and passes their paths. The aarch64 recording is sealed and read on this machine."""
 
 import json
@@ -17,7 +17,8 @@ PRELOAD = BUILD / "lib/tapelens/libtapelens_inject.so"
 TRAINER = ("--size", "small", "--steps", "3")
 
 
-# QEMU shows a program the files of this machine, but for those in a folder. LibTorch reads what its processor is.
+# A program in QEMU sees the files of this machine, unless SYSTEM has a file with the same path. LibTorch reads this
+# file.
 PROCESSOR = """processor\t: {number}
 BogoMIPS\t: 100.00
 Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp
@@ -49,7 +50,7 @@ def run(*command, **variables):
 
 
 def emulated(program, *arguments, preload=True, page_bytes=None, **variables):
-    """QEMU is a program of this machine. The preload library is only for the emulated program."""
+    """QEMU itself runs on this machine without the preload library, which only the emulated program loads."""
     pages = ("-p", page_bytes) if page_bytes else ()
     preloaded = ("-E", f"LD_PRELOAD={PRELOAD}") if preload else ()
     return run("qemu-aarch64", "-cpu", "neoverse-n1", "-L", SYSTEM, *pages, *preloaded, BUILD / "bin" / program,
@@ -57,7 +58,7 @@ def emulated(program, *arguments, preload=True, page_bytes=None, **variables):
 
 
 def record(folder, **emulation):
-    """As `tapelens record` asks for it: the process, and the file that was made of its spool."""
+    """Records with the same environment as `tapelens record`. Returns the process, and the sealed file."""
     spool = folder / "run.spool"
     spool.mkdir()
     done = emulated("trainer", *TRAINER, TAPELENS_SPOOL=str(spool), TAPELENS_MAX_BYTES=str(8 << 30),
@@ -116,7 +117,7 @@ def test_same_saves(there, here):
 
 
 def test_same_memory(there, here):
-    """But for temporaries inside of operators: the backward of a convolution is computed otherwise there."""
+    """Except for temporaries of operators: the backward of a convolution uses another algorithm on aarch64."""
     def memory(file):
         told = report(file)
         categories = {one["name"]: (one["bytes"], one["allocations"]) for one in told["peak"]["by_category"]}

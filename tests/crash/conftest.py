@@ -1,4 +1,4 @@
-"""The fixtures of tests/programs serve here too."""
+"""These tests use the fixtures of tests/programs."""
 
 from pathlib import Path
 import sys

@@ -16,7 +16,7 @@ import harness
 ENDLESS = pathlib.Path(__file__).parent / "cases/endless.py"
 CGROUPS = [pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup")]
 KILLS, ABORTS, SEGFAULTS, LIMITS, GROUPS = 14, 12, 12, 6, 6
-IN_BACKWARD = []  # for each death: was a backward under way?
+IN_BACKWARD = []  # for each death: whether it was in a backward
 
 
 def steps_of(progress):
@@ -28,7 +28,7 @@ def steps_of(progress):
 
 
 def check(report, progress):
-    """Every iteration that the program saw the end of is there, whole: with an end and all its allocations."""
+    """The recording has each iteration that the program logged as ended, with its end and all its allocations."""
     ended = steps_of(progress)
     assert len(ended) > 2
     ranges = {r["name"]: r for r in report["ranges"] if r["name"].startswith("mark-")}
@@ -109,7 +109,7 @@ def test_out_of_address_space(number, target, tmp_path):
 
 @contextlib.contextmanager
 def memory_group(mebibytes):
-    """A cgroup (v1 or v2) with a limit, or the test is skipped aloud."""
+    """A cgroup (v1 or v2) with a memory limit. Skips the test, with a message, if it cannot make one."""
     for root in CGROUPS:
         group = root / f"tapelens-test-{os.getpid()}"
         limits = [group / "memory.limit_in_bytes", group / "memory.max"]

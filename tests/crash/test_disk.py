@@ -1,5 +1,5 @@
-"""A full disk, missing write permission, a file size limit: the program runs as if alone, and a message reports the
-loss."""
+"""A full disk, missing write permission, a file size limit: the program runs as without Tapelens, and a message reports
+the loss."""
 
 import contextlib
 import os
@@ -41,8 +41,8 @@ def test_the_last_of_a_disk_is_left_to_the_program(mebibytes, tmp_path):
         recorded = harness.record(program(tmp_path, 2500), target)
         assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
         if not target.exists():
-            # The spool fills the disk up to its limit, so the sealed file finds no room either: a message names the
-            # command to type.
+            # The spool fills the disk, so the sealed file has no room either. A message names the command that seals
+            # the spool later.
             assert "tapelens seal" in recorded.stderr, recorded.stderr
             target = tmp_path / "elsewhere.tapelens"
             sealed = harness.bare([harness.BINARY, "seal", small / "run.tapelens.spool", "-o", target])
@@ -114,8 +114,8 @@ def test_an_output_that_finds_no_room_leaves_the_older_one(tmp_path):
     recording = tmp_path / "run.tapelens"
     assert harness.record(program(tmp_path, 20), recording, options=["--keep-spool"]).code == 0
     commands = {"run.html": ["report", recording, "--format", "html", "-o"],
-                "run.sqlite": ["export", recording, "--to", "sqlite", "-o"],
-                "run.json": ["export", recording, "--to", "speedscope", "-o"],
+                "run.sqlite": ["export", recording, "--format", "sqlite", "-o"],
+                "run.json": ["export", recording, "--format", "speedscope", "-o"],
                 "memory.json": ["check", recording, "--write-baseline"],
                 "again.tapelens": ["seal", f"{recording}.spool", "-o"]}
     with tmpfs(tmp_path / "small", "size=16m") as small:

@@ -30,7 +30,7 @@ def on_disk(folder):
 
 
 class Watch(threading.Thread):
-    """The most that the spools take on disk, and the most memory of a process, while it runs."""
+    """Measures the largest size of the spools on disk, and the peak memory of a process, while it runs."""
 
     def __init__(self, process, folder):
         super().__init__()
@@ -95,13 +95,13 @@ def test_5000_steps_take_no_more_disk_and_memory_than_few(target, tmp_path):
     report = harness.report(target)
     message = check_last(report, 4997, 4999)
     assert "steps 0 to 4,996 were left out" in message
-    assert "cpu had more in what was left out than since: 64" in message and message.endswith("in step 10"), message
+    assert "cpu had more in the omitted steps than since: 64" in message and message.endswith("in step 10"), message
     print(f"disk {watch.disk / MIB:.1f} MiB, memory of tapelens record {watch.memory / MIB:.1f} MiB, 200 whole steps {whole / MIB:.1f} MiB")
     assert watch.looks > 50
     assert watch.disk < 40 * MIB < whole * 25
     assert watch.memory < 100 * MIB
     assert not target.with_name(target.name + ".spool").exists()
-    # As in a recording of everything.
+    # The numbers equal those of a recording with all steps.
     few = harness.report(tmp_path / "whole.tapelens")
     assert report["steps"][0]["allocations"] == few["steps"][150]["allocations"]
     assert report["steps"][0]["allocated_bytes"] == few["steps"][150]["allocated_bytes"]

@@ -18,13 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::must(!imported.error().message.empty());
     return 0;
   }
-  const auto recording = trace::Recording::open(options.output);
-  fuzz::must(bool{recording});
-  fuzz::must(recording->left_out().empty());
-  const model::Text text = model::load_text(*recording);
-  fuzz::must(text.left_out.empty());
-  fuzz::must(model::load_process(*recording, text, {}).left_out.empty());
-  const auto report = report::build(*recording, {});
+  const auto run = run::Run::open(options.output);
+  fuzz::must(bool{run});
+  fuzz::must(run->recording().left_out().empty());
+  fuzz::must(run->text().left_out.empty());
+  fuzz::must(run->process(0)->process().left_out.empty());
+  const auto report = report::build(*run, {});
   if (report) fuzz::must(!json(*report).empty());
   return 0;
 }

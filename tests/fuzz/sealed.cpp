@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <random>
 
-#include "analyzer/report/findings.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_json.h"
+#include "analyzer/report/findings_markdown.h"
+#include "analyzer/report/plan.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sarif.h"
 #include "analyzer/tables/opened.h"
 #include "analyzer/tables/tables.h"
 #include "plugins/builtin.h"
@@ -19,7 +23,7 @@ using testing::SealedParts;
 
 std::string_view as_text(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
-// Another value of an id, a time or a count: mostly a near one, or that of another row.
+// A different id, time or count: mostly a close value, or the value of another row.
 uint64_t mutated(uint64_t value, const std::vector<uint64_t>& all, std::mt19937& random) {
   switch (random() % 8) {
     case 0:
@@ -80,7 +84,7 @@ void read_tables(const std::string& path) {
   if (!opened) return;
   for (const tables::Table& table : tables::all_tables()) {
     if (table.name == "findings") continue;  // the report has them
-    for (uint32_t process = 0; process < (table.is_shared ? 1 : (*opened)->processes()); ++process) {
+    for (uint32_t process = 0; process < (table.is_shared ? 1 : (*opened)->run().processes()); ++process) {
       const auto part = (*opened)->part(table, process);
       const tables::Rows rows{0, table.rows(*part)};
       for (const tables::TableColumn& column : table.columns) fuzz::must(column.make(part, rows).rows == rows.last);
@@ -125,7 +129,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parts = SealedParts::of(as_text(data, size));
   const fuzz::MemoryFile file(parts ? parts->bytes() : std::string(as_text(data, size)));
-  const auto recording = trace::Recording::open(file.path());
+  const auto recording = run::Run::open(file.path());
   if (!recording) return 0;
   static advise::Checks checks = plugins::builtin_checks();
   advise::Wanted wanted;
@@ -134,9 +138,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.by = static_cast<peak::By>(size % 7);
   const auto built = report::build(*recording, options, &advising);
   if (!built) return 0;
-  report::Style style;
+  text::Style style;
   style.color = size % 2 == 0;
-  size_t shown = text(*built, style).size() + advice_text(*built, style).size();
+  size_t shown = report::text(*built, style).size() + advice_text(*built, style).size();
   shown += json(*built).size() + advice_json(*built).size() + plan(*built).size();
   shown += markdown(*built, 10).size() + advice_markdown(*built, 10).size();
   shown += sarif(*built, {}, {}, "1").size();

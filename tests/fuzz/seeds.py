@@ -1,4 +1,4 @@
-"""Makes the seeds of the fuzzers from real recordings: python seeds.py TAPELENS. Small programs, so that they stay small."""
+"""Makes the seeds of the fuzzers from recordings of small programs: python seeds.py TAPELENS."""
 
 import os
 import pathlib
@@ -73,7 +73,7 @@ for _ in range(3):
 }
 OPTIONS = {"variables": ["--referrers"]}
 
-# Each writes a memory snapshot of PyTorch, as Python's pickle and as the writer in C++ does; on a simulated GPU.
+# Each program writes memory snapshots of PyTorch on a simulated GPU: one by Python's pickle, one by the writer in C++.
 SNAPSHOTS = {
     "stacks": """
 import torch
@@ -120,7 +120,7 @@ pathlib.Path(sys.argv[1] + "-native").write_bytes(ctypes.string_at(string[0], st
 
 
 def compact(spool: bytes) -> bytes:
-    """As tests/fuzz/spool.cpp reads it."""
+    """The spool in the form that tests/fuzz/spool.cpp reads."""
     out = b""
     for at in range(HEADER, len(spool) - BLOCK + 1, BLOCK):
         magic, lane = struct.unpack_from("<II", spool, at)
@@ -133,14 +133,15 @@ def compact(spool: bytes) -> bytes:
 
 
 def unnamed(content: bytes, folders) -> bytes:
-    """Without the names of this machine's folders."""
+    """Replaces the names of this machine's folders."""
     for folder in sorted({str(f).encode() for f in folders}, key=len, reverse=True):
         content = content.replace(folder, b"/" + b"x" * (len(folder) - 1))
     return content
 
 
 def blind(spool: bytes, folders) -> bytes:
-    """Likewise; blocks as of a process that was killed, whose checksums are not asked."""
+    """Replaces names likewise, and marks all blocks as unfinished, as in a killed process, so that the reader ignores
+    their checksums."""
     out = bytearray(unnamed(spool, folders))
     for at in range(HEADER, len(out) - BLOCK + 1, BLOCK):
         out[at + 36:at + 40] = bytes(4)
@@ -148,7 +149,7 @@ def blind(spool: bytes, folders) -> bytes:
 
 
 def tally(rows) -> bytes:
-    """As trace/tally_file.h has it, without the rows that are zero."""
+    """A file in the format of trace/tally_file.h, without the zero rows at its end."""
     file = struct.pack("<QIIQ", 0x31594C4C4154534C, len(rows), 0, 3)
     for rewrite, reason, level, *counts in rows:
         file += struct.pack("<48s160sII4Q", rewrite, reason, level, 0, *counts)
@@ -156,7 +157,7 @@ def tally(rows) -> bytes:
 
 
 def summary_of(sealed: bytes) -> bytes:
-    """The summary that a recording carries: trace/sealed_format.h."""
+    """The summary inside of a recording (trace/sealed_format.h)."""
     at, size = struct.unpack_from("<QQ", sealed, len(sealed) - 48)
     end = at + size
     while at < end:
@@ -168,7 +169,7 @@ def summary_of(sealed: bytes) -> bytes:
 
 
 def made_up_ranks(tool):
-    """The ranks of a thousand that are odd, and one that is not."""
+    """Writes the summaries of the outliers of a thousand synthetic ranks, and that of one ordinary rank."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([tool, folder, "1024", "20"], check=True)
         for rank in (0, 37, 512, 901):
@@ -190,7 +191,7 @@ HOSTILE = {
     "settings/check.toml": '[check]\nbaseline = "memory.json" # "\nbudgets = ["peak<=6GiB", \'peak[GPT.*]<=2GiB\']\n'
                            'tolerance = """1 %"""\nfail-on = \'\'\'info\'\'\'\n',
 }
-LARGEST_HOSTILE = 8192  # bytes: larger ones are tests/programs/test_hostile_files.py's
+LARGEST_HOSTILE = 8192  # bytes; tests/programs/test_hostile_files.py tests larger ones
 
 
 def hostile():
@@ -224,7 +225,7 @@ def main(tapelens):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / name
             settings = "expandable_segments:True" if name == "expandable" else ""
-            subprocess.run([tapelens, "run", "--simulate-gpu", "H100x2", "--", sys.executable, "-c", program + DUMP, file],
+            subprocess.run([tapelens, "run", "--gpu", "H100x2", "--", sys.executable, "-c", program + DUMP, file],
                            check=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings})
             for written in pathlib.Path(folder).iterdir():
                 folders = [folder, sys.prefix, sys.base_prefix, pathlib.Path.cwd()]

@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!recording) fail(recording.error().message);
   const model::Text text = model::load_text(*recording);
   const model::Process process = load_process(*recording, text, {});
-  // Sizes and extents that add up to more than 2^63 bytes are the spool's; ids and order are the sealer's.
+  // A spool may have sizes and extents that sum to more than 2^63 bytes. All other faults are bugs of the sealer.
   for (const auto* left_out : {&text.left_out, &process.left_out})
     for (const model::LeftOut& table : *left_out)
       if (table.why.find("2^6") == std::string::npos && table.why.find("left out") == std::string::npos)

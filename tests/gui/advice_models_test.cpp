@@ -8,8 +8,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "analyzer/report/findings.h"
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/next_commands.h"
+#include "analyzer/report/plan.h"
 #include "analyzer/verify/verdict_json.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/findings_tree.h"
@@ -175,7 +176,7 @@ TEST_F(Findings, TheMemoryWithoutNoneIsWhatWasRecordedAndWithoutTheMaskableIsLes
 }
 
 TEST_F(Findings, ThePlanOfAllThatARewriteFixesIsThatOfTheCommandLine) {
-  const auto recording = trace::Recording::open(recording_.path().toStdString());
+  const auto recording = run::Run::open(recording_.path().toStdString());
   ASSERT_TRUE(recording);
   advise::Checks checks = plugins::builtin_checks();
   const report::Advising advising{checks, {}, {}};
@@ -201,9 +202,9 @@ TEST_F(Findings, ThePlanHasOnlyWhatIsTicked) {
 
 TEST(Commands, AreQuotedForAShell) {
   EXPECT_EQ(verify_command(plan_option("/tmp/plan.json"), "python train.py --name 'two words'"),
-            "tapelens verify --plan /tmp/plan.json -- python train.py --name 'two words'");
+            "tapelens verify --apply /tmp/plan.json -- python train.py --name 'two words'");
   EXPECT_EQ(verify_command(plan_option("/tmp/it's a plan.json"), "./a"),
-            "tapelens verify --plan '/tmp/it'\\''s a plan.json' -- ./a");
+            "tapelens verify --apply '/tmp/it'\\''s a plan.json' -- ./a");
   EXPECT_EQ(run_command("--apply lossless", "./a"), "tapelens run --apply lossless -- ./a");
 }
 
@@ -307,9 +308,9 @@ TEST_F(VerifyFile, WhatIsNoResultIsOneSentence) {
   for (const char* text : {"", "{", "[]", "{\"identical\": 3}", "{\"identical\": true}", "null"}) {
     const auto result = read(QByteArray(text));
     ASSERT_FALSE(result);
-    EXPECT_TRUE(result.error().message.ends_with("is no result of tapelens verify --format json.")) << text;
+    EXPECT_TRUE(result.error().message.ends_with("is not a result of tapelens verify --format json.")) << text;
   }
-  // Of whole numbers nothing else is one: not a fraction, not what no integer holds.
+  // A whole number is refused if it is negative, a fraction, a string, or too large for an integer.
   for (const char* number : {"-1", "1.5", "1e49", "9223372036854775808", "true", "\"1\""}) {
     QByteArray text = QByteArray::fromStdString(verdict_json(identical()));
     ASSERT_TRUE(text.contains("\"steps\": 3"));

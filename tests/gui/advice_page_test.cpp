@@ -64,7 +64,7 @@ class OnAdvicePage : public ::testing::Test {
       if (row(at, FindingsTree::fixing).data() == "automatic") return at;
     return -1;
   }
-  // On the box of a row.
+  // Clicks the checkbox of a row.
   void tick(int at, int below = -1) const {
     if (below >= 0) view_->expand(row(at, 0));
     const QModelIndex index = row(at, FindingsTree::number, below);
@@ -248,7 +248,7 @@ TEST_F(OnAdvicePage, APlanIsSavedAndItsCommandCopied) {
   EXPECT_TRUE(says("Plan of 1 finding saved: " + path));
   click("Copy command");
   EXPECT_EQ(QApplication::clipboard()->text(),
-            "tapelens verify --plan " + path + " -- python train.py --name 'two words'");
+            "tapelens verify --apply " + path + " -- python train.py --name 'two words'");
   tick(automatic(), 0);  // the plan differs from the ticked entries now
   EXPECT_FALSE(button("Copy command")->isEnabled());
 }
@@ -269,7 +269,7 @@ TEST_F(OnAdvicePage, AResultBesideTheRecordingIsShownByItself) {
   EXPECT_TRUE(says("Verify: identical, bit for bit"));
   EXPECT_TRUE(says("Peak 37.0 MiB \u2192 25.0 MiB"));
   page_.open_verify(recording_.path());
-  EXPECT_TRUE(says("is no result of tapelens verify"));
+  EXPECT_TRUE(says("is not a result of tapelens verify"));
   EXPECT_FALSE(page_.grab().isNull());
   session_.close();
   EXPECT_FALSE(pane->isVisible());

@@ -1,4 +1,4 @@
-// A training program of two steps. Rewrites could fix some saves, and a person another problem.
+// A training program of two steps. Rewrites can fix some of its saves; one problem needs a change by hand.
 #pragma once
 
 #include <QString>
@@ -9,8 +9,7 @@ namespace tapelens::gui::testing {
 
 inline constexpr uint64_t kMiB = 1 << 20;
 
-// Three activations a step that a mask could replace, each at a different line, and gradients that wait for the
-// optimizer.
+// In each step, a mask could replace three activations, each at a different line. The gradients wait for the optimizer.
 class AdviceRecording {
  public:
   explicit AdviceRecording(const std::string& command = "python train.py --name 'two words'") {

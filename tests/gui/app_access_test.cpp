@@ -1,4 +1,4 @@
-// Accessibility of the window: without a mouse, with a screen reader, with weak eyes, on any screen.
+// Accessibility of the window: use without a mouse, screen readers, contrast, small screens.
 #include <gtest/gtest.h>
 
 #include <QAbstractButton>
@@ -22,7 +22,7 @@ std::string name_of(const QWidget& widget) {
   return (name + ' ' + widget.accessibleName()).toStdString();
 }
 
-// Inside a scroll area what does not fit can be reached.
+// Content of a scroll area may be larger than the area: the user can scroll to it.
 bool is_scrolled(const QWidget& widget) {
   for (const QWidget* at = widget.parentWidget(); at != nullptr; at = at->parentWidget()) {
     if (qobject_cast<const QAbstractScrollArea*>(at) != nullptr) return true;
@@ -48,7 +48,7 @@ class Access : public testing::OnWindow, public ::testing::WithParamInterface<bo
     }
     return all;
   }
-  // Reports texts that do not fit, on each page.
+  // On each page, the test fails for each text that does not fit.
   void expect_room() {
     for (const PageId page : testing::kAllPages) {
       show(page);
@@ -113,7 +113,7 @@ TEST_P(Access, TabReachesEveryControl) {
     QSet<QWidget*> reached;
     QWidget *before = nullptr, *at = QApplication::focusWidget();
     ASSERT_NE(at, nullptr);
-    // Round once; a text with links keeps the focus for each of them.
+    // Visits each widget once. A text with links keeps the focus for each of its links.
     for (int i = 0; i < 200 && (at == before || !reached.contains(at)); ++i) {
       EXPECT_TRUE(at->isVisible()) << name_of(*at);
       reached.insert(at);
@@ -129,7 +129,7 @@ TEST_P(Access, TabReachesEveryControl) {
       EXPECT_TRUE(reached.contains(widget) || is_one_of)
           << window_->page(page).title().toStdString() << ": " << name_of(*widget);
     }
-    // And back again.
+    // Shift+Tab goes back.
     QWidget* here = QApplication::focusWidget();
     QTest::keyClick(here, Qt::Key_Tab);
     QWidget* const next = QApplication::focusWidget();
@@ -158,7 +158,7 @@ TEST_P(Access, EveryMnemonicIsOnce) {
 
 TEST_P(Access, NothingIsCutAt720Lines) { expect_room(); }
 
-// The same in a child process: Qt reads the scale when it starts.
+// Runs the test in a child process, because Qt reads the scale when it starts.
 TEST(AccessScaled, NothingIsCutAt200Percent) {
   QProcess child;
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();

@@ -6,7 +6,7 @@
 #include <QPainter>
 #include <QSvgRenderer>
 
-#include "analyzer/report/findings.h"
+#include "analyzer/report/advice_text.h"
 #include "gui/app/card.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
@@ -44,7 +44,7 @@ TEST_F(Card, SaysThePeakNowAndThenAndTheFixesInTheirOrder) {
   int said = 0;
   for (const advise::Entry& entry : advice().entries) {
     if (entry.change() <= Bytes{}) continue;
-    // The end of a long title may be left out.
+    // The card may truncate a long title.
     const QString title = visible(report::entry_title(advice(), entry)).left(20).toHtmlEscaped();
     at = text.indexOf(title, at);
     EXPECT_GE(at, 0) << title.toStdString();

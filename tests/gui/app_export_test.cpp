@@ -17,7 +17,7 @@ namespace {
 
 using Rows = QList<QStringList>;
 
-// As RFC 4180 has it, and nothing else: a line ends with CR LF, a field that is quoted begins with the quote.
+// Reads exactly RFC 4180: a line ends with CR LF, and a quoted field begins with the quote.
 Rows read_csv(const QString& text) {
   Rows rows;
   QStringList row;

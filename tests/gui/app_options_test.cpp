@@ -1,4 +1,4 @@
-// The command line of tapelens-gui: every option, and every way to get it wrong.
+// The command line of tapelens-gui: every option, and every usage error.
 #include <gtest/gtest.h>
 
 #include "gui/app/options.h"

@@ -30,7 +30,7 @@ class Program : public ::testing::Test {
   Ran run(const QStringList& arguments, bool has_platform = false) {
     return run_program(TAPELENS_GUI_PROGRAM, arguments, has_platform);
   }
-  // `tapelens view`, which starts the window that is beside it.
+  // Runs `tapelens view`, which starts the window's binary in its own folder.
   Ran view(const QStringList& arguments) { return run_program(TAPELENS_PROGRAM, QStringList("view") + arguments); }
   Ran run_program(const QString& program, const QStringList& arguments, bool has_platform = false) {
     QProcess process;
@@ -206,7 +206,7 @@ TEST_F(Program, ADeviceIsLookedAtIfItIsThere) {
 TEST_F(Program, WhatCannotBeReadIsOneSentenceAndThree) {
   const QByteArray good = bytes_of(testing::synthetic_recording());
   ASSERT_GT(good.size(), 1000);
-  // docs/trace-format.md: the version of the reader that it needs, and the checksum of the header.
+  // Bytes 12 and 24 of the header are the required version of the reader and the checksum (docs/trace-format.md).
   QByteArray newer = good, spoiled = good;
   newer[12] = 99;
   const XXH64_hash_t checksum = XXH3_64bits(newer.constData(), 24);

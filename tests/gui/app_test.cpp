@@ -1,4 +1,4 @@
-// The window in use: opened, walked through and closed, with the mouse, the keyboard and dropped files.
+// The window in use: files, pages and dialogs, with the mouse, the keyboard and dropped files.
 #include <gtest/gtest.h>
 
 #include <QClipboard>
@@ -14,7 +14,7 @@
 #include <QTableView>
 #include <QToolButton>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/timeline/timeline_page.h"
 #include "tests/gui/app_window.h"
 #include "tests/gui/support/device_recording.h"
@@ -166,13 +166,13 @@ TEST_F(Window, OpeningCanBeCancelled) {
   EXPECT_EQ(opened.count(), 0);
   EXPECT_EQ(failed.count(), 0);
   EXPECT_EQ(session().document()->facts().path, small());
-  // Another file that opens meanwhile replaces it in the same way.
+  // Another file that is opened while the first one loads replaces it too.
   window_->open(big);
   open(other());
   EXPECT_EQ(opened.count(), 1);
 }
 
-// ---- going about
+// ---- navigation
 
 TEST_F(Window, KeysAndTabsShowThePages) {
   open(small());
@@ -215,7 +215,7 @@ TEST_F(Window, BackAndForwardGoThroughZoomsAndPages) {
   key(Qt::Key_Left, Qt::AltModifier);
   show(PageId::advice);
   EXPECT_FALSE(action("Forward")->isEnabled());
-  QTest::mouseClick(window_->findChildren<QToolButton*>()[0], Qt::LeftButton);  // the arrow to the left
+  QTest::mouseClick(window_->findChildren<QToolButton*>()[0], Qt::LeftButton);  // the arrow on the left
   EXPECT_TRUE(view() == steps);
 }
 
@@ -252,7 +252,7 @@ TEST_F(Window, ASlashSearchesAndEnterWalksWhatIsFound) {
       QTest::qWaitFor([&] { return session().found() != nullptr && session().found()->filter == "gelu"; }, 10'000));
   const SearchResult& found = *session().found();
   ASSERT_GT(found.biggest.size(), 2U);
-  EXPECT_TRUE(says(QString("%1 allocations").arg(QString::fromStdString(report::count_text(found.allocations)))));
+  EXPECT_TRUE(says(QString("%1 allocations").arg(QString::fromStdString(text::count_text(found.allocations)))));
   QApplication::processEvents();
   EXPECT_NE(timeline().grab().toImage(), before);
   EXPECT_EQ(view().filter, "gelu");
@@ -277,7 +277,7 @@ TEST_F(Window, ASlashSearchesAndEnterWalksWhatIsFound) {
   EXPECT_TRUE(timeline().hasFocus());
 }
 
-// ---- what the menus have
+// ---- menus
 
 TEST_F(Window, HelpShowsTheKeys) {
   QString text;
@@ -322,7 +322,7 @@ TEST_F(Window, AnotherSchemeIsSeenAtOnceAndNextTime) {
     action("Light")->trigger();
     QApplication::processEvents();
     const QImage light = window_->grab().toImage();
-    // Nothing that was dark stays so: hardly a place has the same colour.
+    // Almost no pixel keeps its colour of the dark scheme.
     int same = 0, all = 0;
     for (int y = 40; y < light.height(); y += 7) {
       for (int x = 0; x < light.width(); x += 7, ++all) same += light.pixel(x, y) == dark.pixel(x, y) ? 1 : 0;

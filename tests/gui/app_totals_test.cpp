@@ -4,8 +4,8 @@
 #include <QFile>
 #include <QXmlStreamReader>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/text/format.h"
 #include "gui/app/export.h"
 #include "gui/models/facts.h"
 #include "gui/models/findings_tree.h"
@@ -26,7 +26,7 @@ class Totals : public testing::OnWindow, public ::testing::WithParamInterface<bo
     other_ = built(testing::synthetic_recording(40'000), {});
   }
   static report::Report built(const QString& path, const report::Options& options) {
-    const auto recording = trace::Recording::open(path.toStdString());
+    const auto recording = run::Run::open(path.toStdString());
     if (!recording) {
       ADD_FAILURE() << recording.error().message;
       return {};

@@ -37,7 +37,7 @@ class OnWindow : public ::testing::Test {
     set_scheme(Scheme::light);
   }
 
-  // Replaces the window, as the next start of the program makes it. The user closed the old one.
+  // Closes the window and makes a new one, as the next start of the program does.
   void make_window() {
     if (window_) window_->close();
     window_ = std::make_unique<MainWindow>(Scheme::light);
@@ -56,14 +56,14 @@ class OnWindow : public ::testing::Test {
     window_->open(path);
     wait_for_recording(path);
   }
-  // Until all of it is worked out.
+  // Waits until the recording is open and completely analysed.
   void wait_for_recording(const QString& path) {
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return session().document() != nullptr && session().document()->facts().path == path && is_ready(); },
         30'000));
     QApplication::processEvents();
   }
-  // Both recordings that a compare page needs.
+  // Opens the two recordings that the page for comparisons needs.
   void open_all(const QString& path, const QString& other) {
     open(path);
     window_->open_other(other);
@@ -71,7 +71,7 @@ class OnWindow : public ::testing::Test {
   }
 
   void key(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
-    // Keys of menus are those of the active window, which a window manager sees to after a dialog.
+    // Shortcuts of menus work only in the active window. After a dialog, a window manager would activate it.
     window_->activateWindow();
     ASSERT_TRUE(QTest::qWaitForWindowActive(window_.get()));
     QWidget* focused = QApplication::focusWidget();
@@ -83,7 +83,7 @@ class OnWindow : public ::testing::Test {
     QApplication::processEvents();
     if (page == PageId::ranks && session().document() != nullptr) show_ranks();
   }
-  // Those of the folder of the recording, which has no rank itself.
+  // Opens the ranks in the folder of the recording. The recording itself has no rank.
   void show_ranks() {
     auto& page = static_cast<RanksPage&>(window_->page(PageId::ranks));
     page.open_folder(QFileInfo(session().document()->facts().path).absolutePath());
@@ -114,10 +114,10 @@ class OnWindow : public ::testing::Test {
 
   static void type_path(QFileDialog& dialog, const QString& path) {
     auto* field = dialog.findChild<QLineEdit*>();
-    field->setText(path);  // typed, its completer would take the first Return
+    field->setText(path);  // if the path were typed, the completer would take the first Return
     QTest::keyClick(field, Qt::Key_Return);
   }
-  // Does something to the next dialog once it is there; it is closed after that.
+  // Calls `act` with the next dialog as soon as it opens, and then closes the dialog.
   template <class Dialog>
   void on_dialog(std::function<void(Dialog&)> act) {
     auto* timer = new QTimer(window_.get());
@@ -136,7 +136,7 @@ class OnWindow : public ::testing::Test {
   std::unique_ptr<MainWindow> window_;
 };
 
-// Empty if no error occurred.
+// The error as a sentence; empty if no error occurred.
 inline QString problem_of(const trace::Status& status) { return status ? QString() : sentence(status.error()); }
 
 inline constexpr auto kAllPages = [] {

@@ -88,12 +88,12 @@ TEST_F(TwoRecordings, AColumnShowsTheMostOfItsPartOfAStep) {
     ASSERT_EQ(columns.size(), static_cast<size_t>(width));
     EXPECT_EQ(*std::ranges::max_element(columns), subject.device.peak.value) << width;
   }
-  // One column a step: its peak.
+  // With one column for each step, a column shows the peak of its step.
   const std::vector<int64_t> each = step_columns(subject, 0, steps, static_cast<int>(steps));
   for (size_t i = 0; i < each.size(); ++i) {
     EXPECT_EQ(each[i], subject.timeline.largest(subject.of.bands.steps[i]).bytes.value) << i;
   }
-  // Past the end there is nothing.
+  // Columns after the last step are empty.
   const std::vector<int64_t> beyond = step_columns(subject, 0, 2 * steps, 10);
   EXPECT_GE(beyond[4], 0);
   EXPECT_EQ(std::vector<int64_t>(beyond.begin() + 5, beyond.end()), std::vector<int64_t>(5, -1));

@@ -15,7 +15,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "analyzer/report/format.h"
+#include "analyzer/text/format.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/advice_recording.h"
@@ -52,7 +52,7 @@ class OnComparePage : public ::testing::Test {
       if (made->accessibleName().startsWith(name)) return made;
     return nullptr;
   }
-  // The bytes that a column of the table sums to.
+  // The sum of the bytes in a column of the table.
   int64_t sum(int column) const {
     int64_t all = 0;
     for (int row = 0; row < table().rowCount(); ++row) {
@@ -86,7 +86,7 @@ TEST_F(OnComparePage, TheHeadlineAndTheTableSayTheSame) {
   EXPECT_EQ(sum(CompareTable::a), a.device.peak.value);
   EXPECT_EQ(sum(CompareTable::b), b.device.peak.value);
   EXPECT_EQ(sum(CompareTable::difference), b.device.peak.value - a.device.peak.value);
-  const QString now = QString::fromStdString(report::bytes_text(b.device.peak));
+  const QString now = QString::fromStdString(text::bytes_text(b.device.peak));
   EXPECT_TRUE(says(a.device.peak == b.device.peak ? "B's peak is the same: " + now : ": " + now + " instead of "));
   EXPECT_FALSE(page_.grab().isNull());
 }

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Two layers of one block, the upper with 1 MiB of parameters and 2 MiB saved, the lower with 3 and 4. Tensors that the
-// script itself holds belong to no module.
+// Two layers of one block: the upper one has 1 MiB of parameters and 2 MiB of saves, the lower one 3 MiB and 4 MiB.
+// Tensors that the script itself holds belong to no module.
 class OnModulesPage : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -96,7 +96,7 @@ TEST_F(OnModulesPage, AFilterKeepsWhatIsAroundAndSaysNothingElse) {
   EXPECT_TRUE(row("Net.block.down").isValid());
   EXPECT_TRUE(row("Net").isValid());
   EXPECT_FALSE(row("Net.block.up").isValid());
-  EXPECT_EQ(mib("Net", "Parameters"), 4);  // still the sum of all of it
+  EXPECT_EQ(mib("Net", "Parameters"), 4);  // still the sum of all submodules
 }
 
 TEST_F(OnModulesPage, EnterShowsTheLargestAllocationAtThatMoment) {

@@ -1,4 +1,4 @@
-// Groups within groups: their sums are those of peak::groups(), by each grouping and at each level.
+// Nested groups: their sums equal those of peak::groups(), for each grouping and at each level.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
@@ -161,7 +161,7 @@ TEST(GroupTree, AParameterStandsByNameUnderItsModule) {
                                              {"(outside of modules) › parameter", 10},
                                              {"(outside of modules) › parameter › of.several.models", 10}};
   EXPECT_EQ(paths(GroupTree(peak, {{By::module, By::field}, false, true})), within);
-  // Without modules the whole name.
+  // Without a grouping by modules, the group has the whole name.
   EXPECT_EQ(paths(GroupTree(peak, {{By::field}, false, true})).at("parameter › fc.weight"), 40);
 }
 

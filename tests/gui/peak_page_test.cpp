@@ -90,7 +90,7 @@ TEST_F(OnPeakPage, APieceSelectsItsBiggestAllocation) {
   const GroupTree::Node& node = icicle->tree().node(icicle->current());
   EXPECT_EQ(looked_at(), session_.moment()->described.allocations[node.biggest].id);
   EXPECT_EQ(selected(), looked_at());
-  EXPECT_NE(icicle->current(), GroupTree::kRoot);  // and not its innermost group
+  EXPECT_NE(icicle->current(), GroupTree::kRoot);  // the current group is the outermost one
   EXPECT_EQ(icicle->tree().node(icicle->current()).depth, 1U);
 }
 

@@ -1,4 +1,4 @@
-// Made up moments for the tests of the peak page's models.
+// Synthetic moments for the tests of the peak page's models.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ struct RandomMoment {
   }
 };
 
-// Allocations of all kinds of holders, in nested modules, made at lines of files of which some have the same name.
+// Allocations with holders of every kind, in nested modules. Some of their source files have the same name.
 inline void fill(RandomMoment& out, uint32_t seed, int count) {
   auto& b = out.builder;
   std::mt19937 random(seed);

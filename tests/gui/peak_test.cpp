@@ -132,7 +132,7 @@ TEST(PeakRows, AreThoseOfAGroupAndOfTheFilter) {
   EXPECT_EQ(rows.rowCount(), 0);
   rows.set_filter("");
   EXPECT_EQ(rows.rowCount(), 10);
-  // Of another moment they would be other rows.
+  // A new moment resets the shown rows, because they were rows of the earlier moment.
   table.show(moment.peak);
   EXPECT_EQ(rows.rowCount(), 100);
 }
@@ -145,7 +145,7 @@ TEST(PeakRows, FilterIsFastWithAHundredThousandAllocations) {
   PeakRows rows(table);
   rows.sort(PeakTable::bytes, Qt::DescendingOrder);
   ASSERT_EQ(rows.rowCount(), 100'000);
-  for (int row = 0; row < table.rowCount(); ++row) table.haystack(row);  // the page does it while it is idle
+  for (int row = 0; row < table.rowCount(); ++row) table.haystack(row);  // the page does this while it is idle
   for (const char* filter : {"c", "conv", "conv layer1", "conv", "", "nowhere"}) {
     QElapsedTimer timer;
     timer.start();

@@ -1,4 +1,4 @@
-// The widgets of the peak page on their own, by the mouse and the keys.
+// The widgets of the peak page without the page, with the mouse and the keyboard.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -38,7 +38,7 @@ class Icicle : public ::testing::Test {
     view_.show();
     QApplication::processEvents();
   }
-  // In the middle of the n-th row from the top, as far to the right as said.
+  // A point in the row with this number from the top, `x` pixels from the left.
   QPoint at(int row, int x) const { return {x, view_.sizeHint().height() / 8 * row + 5}; }
 
   testing::RandomMoment moment_;
@@ -56,7 +56,7 @@ TEST_F(Icicle, ClickSelectsAndDoubleClickZooms) {
   QTest::mouseDClick(view_.viewport(), Qt::LeftButton, {}, at(1, 5));
   EXPECT_EQ(view_.zoomed(), biggest);
   EXPECT_EQ(zoomed.size(), 1);
-  // Now it is as wide as all.
+  // The zoomed group is as wide as the view.
   QTest::mouseClick(view_.viewport(), Qt::LeftButton, {}, at(1, 790));
   EXPECT_EQ(view_.current(), biggest);
 }
@@ -122,7 +122,7 @@ TEST(IcicleOfMany, PaintsAHundredThousandGroupsAsFewPieces) {
   timer.start();
   view.grab();
   EXPECT_LT(timer.elapsed(), 500);
-  // All are narrower than a pixel: one piece, which zooms to its surroundings and no further.
+  // All groups are narrower than a pixel and are one piece. A double click on the piece zooms to their parent.
   const QPoint place(400, view.sizeHint().height() / 8 + 5);
   QHelpEvent help(QEvent::ToolTip, place, view.viewport()->mapToGlobal(place));
   QApplication::sendEvent(view.viewport(), &help);
@@ -166,7 +166,7 @@ TEST_F(Bar, KeysMoveAndRemoveAChip) {
   EXPECT_TRUE(chip("field")->hasFocus());
   QTest::keyClick(chip("field"), Qt::Key_Delete);
   QTest::keyClick(chip("module"), Qt::Key_Delete);
-  EXPECT_EQ(levels(), (std::vector{By::module}));  // the last one stays
+  EXPECT_EQ(levels(), (std::vector{By::module}));  // the last chip cannot be removed
 }
 
 TEST_F(Bar, AChipIsDraggedToAnotherPlace) {
@@ -299,7 +299,7 @@ TEST_F(Source, SaysThatAFileHasChangedSinceTheRecording) {
   write("train.py", 4);
   pane_.show_stack({{path.toStdString(), "forward", 2}}, "none");
   EXPECT_TRUE(says("Changed since the recording; lines may be off."));
-  const QString other = write("other.py", 2);  // the recording has nothing of it
+  const QString other = write("other.py", 2);  // the recording has no source of this file
   pane_.show_stack({{other.toStdString(), "forward", 2}}, "none");
   EXPECT_FALSE(says("Changed since the recording"));
 }

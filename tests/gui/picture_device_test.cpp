@@ -1,4 +1,5 @@
-// Lines of a device's allocator and the map of its segments, against oracles that look at every value and every byte.
+// Curves of a device's allocator and the map of its segments, compared with oracles that visit every value and every
+// byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ peak::StepCurve random_curve(std::mt19937& random, int values) {
   peak::StepCurve curve;
   int64_t now = 0, sum = 0;
   for (int i = 0; i < values; ++i) {
-    now += random() % 4 == 0 ? random() % 500 : random() % 3;  // several at one time
+    now += random() % 4 == 0 ? random() % 500 : random() % 3;  // several events have the same time
     const auto change = static_cast<int64_t>(random() % 1000);
     const int64_t by = random() % 2 == 0 || sum < change ? change : -change;
     curve.add(Time{now}, by);
@@ -163,7 +164,7 @@ TEST(PictureSegments, WhatIsPaintedIsFoundWhereItIs) {
     }
     size_t blocks = 0;
     for (const peak::SegmentAt& segment : segments.all) blocks += segment.blocks.size();
-    // In detail all are there, from afar at most one a pixel.
+    // The detailed map shows every block; the coarse map shows at most one block for each pixel.
     EXPECT_GE(seen, seed % 2 == 0 ? blocks : 1);
     EXPECT_EQ(map.at(map.rows(), 0).segment, UINT32_MAX);
     EXPECT_EQ(map.at(map.groups()[0].row, 0).segment, UINT32_MAX);
@@ -177,7 +178,7 @@ TEST(PictureSegments, TheScaleIsTheMostDetailedThatFits) {
     EXPECT_LE(SegmentMap(segments.all, 800, scale).rows(), rows);
     EXPECT_GT(SegmentMap(segments.all, 800, scale / 1.2).rows(), rows) << rows;
   }
-  // Of so many that they never do, the coarsest is not searched for in vain.
+  // No scale fits into two rows; scale_for() returns nevertheless.
   EXPECT_GT(SegmentMap(segments.all, 800, SegmentMap::scale_for(segments.all, 800, 2)).rows(), 2);
 }
 

@@ -1,4 +1,4 @@
-// Time to pixels, the curve, blocks and spans against oracles that look at every event.
+// The time axis, the curve, blocks and spans, compared with oracles that visit every event.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -19,7 +19,7 @@ namespace {
 using testing::kCpu;
 using testing::ProcessBuilder;
 
-// A process in which memory comes and goes, saved or not, and operators and modules nest.
+// A random process: allocations begin and end, some of them are saved, and operators and modules nest.
 struct Random {
   ProcessBuilder b;
   std::mt19937 random;
@@ -28,7 +28,7 @@ struct Random {
     int64_t now = 1;
     const ModuleId module = b.module("Net.layer1.conv", "Conv2d");
     for (int i = 0; i < events; ++i) {
-      now += upto(20) == 0 ? upto(5000) : upto(4);  // bursts, several events in one nanosecond
+      now += upto(20) == 0 ? upto(5000) : upto(4);  // bursts: several events have the same nanosecond
       if (live.empty() || upto(100) < (i / 200 % 2 == 0 ? 62 : 40)) {
         const OperatorId op =
             upto(3) == 0 ? b.op(now, now + upto(40), upto(2) == 0 ? "aten::mul" : "aten::add") : OperatorId{};
@@ -106,7 +106,7 @@ TEST(PictureAxis, TicksAreRoundAndFarEnoughApart) {
   }
 }
 
-// Live bytes after each event, by adding up.
+// The oracle sums the live bytes after each event.
 TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
   for (uint32_t seed = 1; seed <= 12; ++seed) {
     Random r(seed);
@@ -144,7 +144,7 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
         }
         ASSERT_EQ(sum, most);
       }
-      // The groups of a column, allocation by allocation.
+      // The oracle sums the groups of a column over all allocations.
       const Column& some = columns[static_cast<size_t>(r.upto(axis.width))];
       const peak::Moment moment = timeline.moment_after_first(some.events);
       std::array<int64_t, Grouping::kGroups> bytes{};
@@ -196,7 +196,7 @@ TEST(PictureCurve, AnAllocationHasOneCategoryWhereverThePeakIs) {
     const peak::Moment early = timeline.moment_after_first(timeline.events() / 3);
     const Grouping before = group(p, r.b.text, steps, peak_set(p, r.b.text, kCpu, early), peak::By::category);
     EXPECT_EQ(at_peak.of, before.of);
-    // Each group that has an allocation is drawn once, and no other.
+    // Exactly the groups with an allocation are drawn, each once.
     const std::set<uint8_t> has(at_peak.of.begin() + 1, at_peak.of.end());
     EXPECT_EQ(std::set<uint8_t>(at_peak.stacked.begin(), at_peak.stacked.end()), has);
     EXPECT_EQ(at_peak.stacked.size(), has.size());
@@ -257,7 +257,7 @@ TEST(PicturePacking, TakesTheLowestOfTheSmallestGapsAndJoinsThem) {
   EXPECT_EQ(arena.take(10), 30);
   EXPECT_EQ(arena.take(5), 40);
   arena.give(10, 20);
-  arena.give(0, 10);  // one gap of 30 now
+  arena.give(0, 10);  // the three gaps are one gap of 30
   EXPECT_EQ(arena.take(30), 0);
   arena.give(30, 10);
   arena.give(0, 30);
@@ -326,16 +326,16 @@ TEST(PictureBlocks, RectanglesContainTheLifeAndTheBytesAndNoneIsMissing) {
         }
         const Time begin = p.allocations.time[rect.allocation], end = p.freed(rect.allocation);
         if (static_cast<double>(end.ns) - static_cast<double>(begin.ns) >= axis.ns_per_pixel()) {
-          // All of its life that is shown.
+          // The rectangle covers the visible part of the allocation's lifetime.
           EXPECT_LE(rect.x0, std::max(0, axis.column_of(begin)));
           EXPECT_GE(rect.x1, end >= axis.shown.end ? axis.width : axis.column_of(end));
         } else {
-          // So many columns, at whose highest moment it is alive.
+          // A short allocation is drawn for kShort columns. It is alive at their highest moment.
           EXPECT_EQ(static_cast<size_t>(rect.x0) % Blocks::kShort, 0u);
           EXPECT_TRUE(is_alive(p, rect.allocation, moment_of(static_cast<size_t>(rect.x0))));
         }
       });
-      // Each allocation alive at such a time has been drawn.
+      // Each allocation that is alive at such a moment is drawn.
       for (size_t c = 0; c < columns.size(); c += Blocks::kShort) {
         const peak::Moment moment = moment_of(c);
         for (uint32_t id = 1; id <= p.allocations.rows(); ++id) {
@@ -470,7 +470,7 @@ TEST(PictureCanvas, FillsInsideOnlyAndPatternsMeet) {
       ASSERT_EQ(pixels[static_cast<size_t>(y * 40 + x)], wanted);
     }
   }
-  // Column by column is the same picture.
+  // Drawing column by column gives the same picture.
   std::vector<Pixel> columns(40 * 30, 1);
   for (const Pattern pattern : {Pattern::plain, Pattern::rising, Pattern::falling, Pattern::dots, Pattern::crosses,
                                 Pattern::level, Pattern::upright}) {

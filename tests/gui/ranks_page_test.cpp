@@ -1,4 +1,4 @@
-// The page of ranks over made-up summaries.
+// The page of ranks with synthetic summaries.
 #include "gui/ranks/ranks_page.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using trace::TestFolder;
 
 constexpr int kRanks = 40;
 
-// Files of a few events, each with the summary of a made-up rank of 40, one of which holds 3 GiB more.
+// Recordings of a few events, each with the synthetic summary of one of 40 ranks. One rank holds 3 GiB more.
 const TestFolder& made_up_folder() {
   static const auto folder = [] {
     auto made = std::make_unique<TestFolder>();
@@ -81,7 +81,7 @@ TEST_F(OnRanksPage, SaysWhichRankStandsOutAndWhy) {
   EXPECT_TRUE(says("rank 37 on node4: peak "));
   EXPECT_TRUE(says("train.py:88 loss"));
   ASSERT_EQ(view().model()->rowCount(), kRanks);
-  const QModelIndex first = view().model()->index(0, RanksTable::number);  // the largest peak
+  const QModelIndex first = view().model()->index(0, RanksTable::number);  // the rank with the largest peak
   EXPECT_EQ(first.data().toInt(), kKeepsMore);
   EXPECT_TRUE(first.data(RanksTable::why_role).toString().contains("LogSoftmaxBackward0.result"));
   EXPECT_TRUE(view().model()->index(1, RanksTable::number).data(RanksTable::why_role).isNull());
@@ -92,7 +92,7 @@ TEST_F(OnRanksPage, SaysWhichRankStandsOutAndWhy) {
   int line = 0;
   for (int x = 0; x < picture.width(); ++x)
     for (int y = 0; y < picture.height(); ++y) line += picture.pixelColor(x, y) == theme().accent ? 1 : 0;
-  EXPECT_GT(line, picture.width() / 2);  // the median, from one end to the other
+  EXPECT_GT(line, picture.width() / 2);  // the median's line is wider than half the view
 }
 
 TEST_F(OnRanksPage, PeaksInBytesForPrograms) {
@@ -125,7 +125,7 @@ TEST_F(OnRanksPage, EnterOpensARanksRecording) {
   QTest::keyClick(&view(), Qt::Key_Return);
   ASSERT_TRUE(QTest::qWaitFor([&] { return session_.document() != nullptr; }, 20'000));
   EXPECT_TRUE(session_.document()->facts().path.endsWith("/rank37.tapelens"));
-  EXPECT_NE(page_.table(), nullptr);  // the ranks stay
+  EXPECT_NE(page_.table(), nullptr);  // the table of ranks remains
 }
 
 TEST_F(OnRanksPage, ARecordingOfARankBringsThoseOfItsFolder) {
@@ -138,7 +138,7 @@ TEST_F(OnRanksPage, AFolderWithoutRecordingsSaysSo) {
   EXPECT_EQ(page_.table(), nullptr);
   const TestFolder empty;
   read(empty.path());
-  EXPECT_TRUE(says("there is no recording (*.tapelens) in it"));
+  EXPECT_TRUE(says("the folder has no recording (*.tapelens)"));
   EXPECT_EQ(page_.table(), nullptr);
   read(made_up_folder().path());
   EXPECT_NE(page_.table(), nullptr);

@@ -1,4 +1,4 @@
-// The memory map under the mouse and the keyboard, and its numbers against what the recording was made of.
+// The memory map with the mouse and the keyboard, and its numbers, compared with the events of the recording.
 #include "gui/segments/segments_page.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_F(MemoryMap, TotalsAreThoseOfTheAllocator) {
   EXPECT_EQ(t.segments, recording_.segments());
   EXPECT_EQ(t.unused, t.reserved - t.allocated - t.waiting);
   EXPECT_TRUE(says(totals_words(t)));
-  // As the report has them.
+  // The report has the same totals.
   const report::Reserved& reserved = *session_.moment()->described.reserved;
   EXPECT_EQ(reserved.allocated, t.allocated);
   EXPECT_EQ(reserved.waiting, t.waiting);
@@ -94,7 +94,7 @@ TEST_F(MemoryMap, ABlockIsSelectedByAClickAndToldOf) {
   EXPECT_TRUE(says(facts.block.section(" at ", 0, 0)));
   EXPECT_TRUE(says("Made by " + facts.op));
   EXPECT_TRUE(map().accessibleDescription().contains(facts.block)) << "for who does not see it";
-  // Beside all segments there is nothing to select.
+  // A click outside of all segments selects nothing.
   QTest::mouseClick(map().viewport(), Qt::LeftButton, {}, QPoint(2, 2));
   EXPECT_FALSE(chosen());
   QTest::mouseDClick(map().viewport(), Qt::LeftButton, {}, where.center());

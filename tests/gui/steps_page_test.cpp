@@ -62,7 +62,7 @@ TEST_F(OnStepsPage, BarsTakeAllOfTheWidth) {
   EXPECT_GT(last, picture.width() * 9 / 10);
 }
 
-// Three steps, each of which leaves a graph that no backward uses.
+// Each step leaves a graph that no backward uses.
 TEST(StepsWithALeak, LeadToTheFindingThatKeepsIt) {
   trace::SpoolBuilder b;
   const uint32_t layout = b.layout("float32", 4, {1024, 1024}, {1024, 1});

@@ -4,7 +4,7 @@
 #include <QAbstractItemModelTester>
 #include <QElapsedTimer>
 
-#include "analyzer/report/detail.h"
+#include "analyzer/peak/step_memory.h"
 #include "gui/models/steps_table.h"
 #include "testing/model_builder.h"
 
@@ -34,7 +34,7 @@ TEST(StandsOut, APeakFarAboveTheMedian) {
                  std::vector<int64_t>(7, kMiB));
   EXPECT_EQ(out.count, 1U);
   EXPECT_EQ(out.peak[4], "peak 12 % above the median");
-  EXPECT_TRUE(out.peak[0].isEmpty());  // that it is lower is nothing to look at
+  EXPECT_TRUE(out.peak[0].isEmpty());  // a low peak is not an outlier
 }
 
 TEST(StandsOut, NothingWhereAllAreMuchTheSame) {
@@ -71,7 +71,7 @@ TEST(StandsOut, NoGrowthOfAFewBytesOrOfThreeSteps) {
   EXPECT_EQ(stands_out(steps, {0, kMiB, 2 * kMiB, 3 * kMiB, 3 * kMiB, 3 * kMiB}).count, 0U);
 }
 
-// Two steps: 1000 bytes alive from the middle of each, freed at its end; 50 stay.
+// In each of two steps, 1000 bytes are alive from its middle to its end. 50 bytes stay alive.
 class TwoSteps : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ class TwoSteps : public ::testing::Test {
     b_.done();
     steps_ = model::find_steps(b_.process);
     timeline_ = std::make_shared<const peak::Timeline>(b_.process, tapelens::testing::kCpu);
-    table_.show(timeline_, timeline_.get(), report::describe_steps(peak::Analysis(b_.process, b_.text), *timeline_));
+    table_.show(timeline_, timeline_.get(), peak::step_memory(peak::Analysis(b_.process, b_.text), *timeline_));
   }
   QString shown(int row, int column) const { return table_.index(row, column).data().toString(); }
 
@@ -154,7 +154,7 @@ TEST(StepsTable, OfAHundredThousandStepsIsSortedAndFiltered) {
   rows.set_filter("", true);
   EXPECT_EQ(rows.rowCount(), 1);
   rows.set_filter("step 4242", false);
-  EXPECT_EQ(rows.rowCount(), 20);  // 4242, 14242 to 94242, 42420 to 42429
+  EXPECT_EQ(rows.rowCount(), 20);  // steps 4242, 14242 to 94242, and 42420 to 42429
   rows.set_filter("above MEDIAN", false);
   EXPECT_EQ(rows.rowCount(), 1);
   EXPECT_LT(timer.elapsed(), 10'000);

@@ -47,7 +47,7 @@ class OnDevice : public ::testing::Test {
     QApplication::processEvents();
   }
   QImage grabbed() { return view.grab().toImage().convertToFormat(QImage::Format_RGB32); }
-  // How many columns of the lane have a pixel of that colour.
+  // The number of the lane's columns that have a pixel of that colour.
   int columns_with(const QImage& image, const QRect& lane, const QColor& color) {
     int count = 0;
     for (int x = lane.left(); x <= lane.right(); ++x) {
@@ -78,7 +78,7 @@ TEST_F(OnDevice, TheLinesAreThoseOfTheAllocatorAndThereIsRoomForThem) {
   EXPECT_EQ(std::ranges::max(scene.reserved), memory.reserved_peak);
   EXPECT_GT(memory.active_peak, memory.allocated_peak) << "the recording has blocks that wait";
   EXPECT_EQ(memory.reserved.value.back(), static_cast<int64_t>(recording.reserved()));
-  // The painted area ends at the reserved bytes, whose line is above everything.
+  // The line of the reserved bytes is the upper edge of the painted area.
   const QRect& lane = view.lanes().curve;
   const QImage image = grabbed();
   EXPECT_GT(columns_with(image, lane, theme().reserved), lane.width() / 2);
@@ -142,7 +142,7 @@ TEST_F(OnDevice, ARequestThatFoundNoMemoryIsMarkedListedAndGoneTo) {
   EXPECT_EQ(words, "no memory for 512.0 MiB, asked for by aten::mm at train.py:12 Net.forward");
   EXPECT_TRUE(page.findChild<QTextBrowser*>()->toPlainText().contains(words));
   EXPECT_GT(columns_with(grabbed(), view.lanes().curve, theme().error), 0);
-  // With the keyboard, from wherever.
+  // By the keyboard, from another part of the timeline.
   View away = session.view();
   away.range = {Time{0}, Time{picture::kLeastShown}};
   session.look(away);
@@ -152,18 +152,18 @@ TEST_F(OnDevice, ARequestThatFoundNoMemoryIsMarkedListedAndGoneTo) {
   ASSERT_TRUE(session.view().at);
   EXPECT_EQ(session.view().at->time, facts.time);
   EXPECT_TRUE(session.view().range.contains(facts.time));
-  QTest::keyClick(&view, Qt::Key_O);  // the last one
+  QTest::keyClick(&view, Qt::Key_O);  // the last failed request
   EXPECT_EQ(session.view().at->time, facts.time);
   QTest::keyClick(&view, Qt::Key_Escape);
   EXPECT_FALSE(session.view().at);
-  // By its cross.
+  // By a click on its cross.
   grabbed();
   const int x = static_cast<int>(view.scene().x_of(facts.time));
   QTest::mouseClick(&view, Qt::LeftButton, {}, {x, view.lanes().curve.top() + 7});
   ASSERT_TRUE(session.view().at);
   EXPECT_EQ(session.view().at->time, facts.time);
   EXPECT_TRUE(out_of_memory_tip(session, request).contains("5.0 MiB")) << "what the driver had";
-  // And from the list.
+  // By its link in the list.
   QTest::keyClick(&view, Qt::Key_Escape);
   Q_EMIT page.findChild<QTextBrowser*>()->anchorClicked(QUrl(QString("oom:%1").arg(request.value)));
   ASSERT_TRUE(session.view().at);
@@ -185,7 +185,7 @@ TEST_F(OnDevice, OWalksAllRequestsInTheOrderOfTimeAndShiftOBack) {
   for (const uint64_t bytes : {1 << 30, 1 << 29, 1 << 28}) {
     b.at(b.now() + 50'000).out_of_memory(bytes, 1 << 20, 2 << 20, UINT64_MAX, "cuda:0");
     times.push_back(b.now());
-    b.out_of_memory(7, 1, 2, UINT64_MAX, "cuda:1");  // another device's are its own
+    b.out_of_memory(7, 1, 2, UINT64_MAX, "cuda:1");  // requests of another device are listed there
   }
   b.op("aten::mm").alloc(0x10, 64).end_op();
   const auto sealed = b.seal_all();
@@ -204,7 +204,7 @@ TEST_F(OnDevice, OWalksAllRequestsInTheOrderOfTimeAndShiftOBack) {
   EXPECT_EQ(walked, (std::vector{times[1], times[0], times[0]}));
 }
 
-// Categories differ for viewers who see no colours too, and each of a device's lines differs from its background.
+// Categories also differ without colours, and each line of a device differs from its background.
 TEST(DeviceColors, CategoriesDifferInColorOrPattern) {
   for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
     set_scheme(scheme);

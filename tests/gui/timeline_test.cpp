@@ -1,4 +1,4 @@
-// The timeline as painted, and its reactions to the mouse and the keyboard.
+// The painted timeline, and its reactions to the mouse and the keyboard.
 #include <gtest/gtest.h>
 
 #include <QLabel>
@@ -58,7 +58,7 @@ class OnTimeline : public ::testing::Test {
   QPoint in(const QRect& lane, double across, double down = 0.5) {
     return {lane.left() + static_cast<int>(across * lane.width()), lane.top() + static_cast<int>(down * lane.height())};
   }
-  // The middle of a block that is wide and high enough to be hit.
+  // The middle of a block that is wide and high enough for a click.
   std::pair<AllocationId, QPoint> some_block() {
     const auto& blocks = *session.subject().blocks;
     const picture::ByteAxis bytes{0, blocks.shown(), lanes().blocks.height()};
@@ -77,7 +77,7 @@ class OnTimeline : public ::testing::Test {
   TimelineView& view = page.timeline();
 };
 
-// The highest pixel of each column that is of a group's ground or ink.
+// For each column, the highest pixel in a colour of a group.
 std::vector<int> tops(const QImage& image, const QRect& lane, const Scene& scene) {
   std::vector<int> out;
   for (int c = 0; c < lane.width(); ++c) {
@@ -125,7 +125,7 @@ TEST_F(OnTimeline, TheCurveReadBackFromThePictureIsTheModels) {
     next.by = static_cast<peak::By>(i % 7);
     next.at.reset();
     session.look(next);
-    // Without the overlays: the peak's mark and the cursor.
+    // Paints without the overlays, which are the peak's mark and the cursor.
     QImage image(view.size(), QImage::Format_RGB32);
     {
       ImageSurface surface(image);
@@ -264,7 +264,7 @@ TEST_F(OnTimeline, CtrlAndTheWheelZoomBytes) {
   EXPECT_EQ(session.view().range, range);
   EXPECT_NE(grabbed(), before);
   for (int i = 0; i < 60; ++i) {
-    QEvent leave(QEvent::Leave);  // or the cursor's line is in the picture
+    QEvent leave(QEvent::Leave);  // otherwise the cursor's line is in the picture
     QApplication::sendEvent(&view, &leave);
     if (grabbed().copy(lanes().blocks) == before.copy(lanes().blocks)) return;
     wheel(in(lanes().blocks, 0.5, 0.01), -1, Qt::ControlModifier);
@@ -320,7 +320,7 @@ TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
   for (const uint8_t is_found : found.is_allocation) counted += is_found;
   EXPECT_EQ(counted, found.allocations);
   ASSERT_FALSE(found.biggest.empty());
-  // Its own curve: its live bytes, counted one by one at the highest time.
+  // The maximum of the search's curve equals the highest sum of matching live bytes, counted event by event.
   const Process& p = session.subject().of.process;
   const peak::Timeline& timeline = session.subject().timeline;
   Bytes sum, most;
@@ -394,7 +394,7 @@ TEST_F(OnTimeline, WhatIsTickedIsDrawnOverTheCurve) {
   QApplication::processEvents();
   EXPECT_NE(grabbed(), before);
   EXPECT_LE(session.what_if()->after, session.what_if()->before);
-  // The curve of the what-if has the peak that it says.
+  // The curve of the what-if has the predicted peak.
   std::vector<Bytes> lowered;
   const picture::TimeAxis axis({Time{0}, session.document()->facts().duration}, 500);
   session.what_if()->curve.columns(session.subject().timeline, axis, lowered);
@@ -405,7 +405,7 @@ TEST_F(OnTimeline, BackComesToWhatWasShown) {
   const Interval first = session.view().range;
   QTest::qWait(600);
   QTest::keyClick(&view, Qt::Key_W);
-  QTest::keyClick(&view, Qt::Key_W);  // goes on: one step
+  QTest::keyClick(&view, Qt::Key_W);  // continues the zoom: one step of the history
   const Interval second = session.view().range;
   QTest::qWait(600);
   QTest::keyClick(&view, Qt::Key_D);

@@ -1,6 +1,5 @@
-/* Run with the preload library in front: which of the probes that `tapelens build-probe` made a program loads, and that
- * it goes on without those that other users can change. The arguments are a probe and, for the program itself, a
- * folder. */
+/* Run with the preload library: a program loads the right one of the probes that `tapelens build-probe` made, and
+ * continues without a probe that other users can change. Arguments: a probe, and a folder for the program itself. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,7 +71,7 @@ static int run(const char* built_probes, char* output, size_t size) {
   return status;
 }
 
-/* The program ends as without Tapelens, and prints one line with these two parts, or nothing. */
+/* Expects that the program ends as without Tapelens, and prints nothing or one line with these two parts. */
 static void expect(const char* what, const char* built_probes, int is_loaded, const char* first, const char* second) {
   char output[4096];
   const int status = run(built_probes, output, sizeof output);

@@ -37,11 +37,11 @@ static void expect_all(struct large result) {
   }
 }
 
-/* As sum() in libtorch_cpu.c. */
+/* The same sum as sum() in libtorch_cpu.c. */
 static int64_t wanted_sum(void) {
   int64_t all = 0;
   for (int i = 0; i < 10; ++i) all += (i + 1) * (11 + i) + (i + 1) * (4 * (21 + i));
-  return all + 55 * 3 / 2; /* 1.5 of the fractions, of each */
+  return all + 55 * 3 / 2; /* the fractions of each vector sum to 1.5 */
 }
 
 static struct large in_its_place(ARGUMENTS) {
@@ -56,7 +56,7 @@ static void* ended_by_python(void* name) {
   return NULL;
 }
 
-/* Whether a thread of that name ends when CPython ends it. */
+/* Whether a thread of this name ends when CPython ends it. */
 static int ends(const char* name) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, ended_by_python, (void*)name) != 0) return -1;
@@ -101,7 +101,7 @@ int main(void) {
   other.numbers[0] = 11;
   expect_all(other);
 
-  /* Each stand-in jumps through the slot of its own number: another slot would end the program. */
+  /* Each stand-in must use the slot with its number: a jump through any other slot ends the program. */
   static const char* const names[] = {
 #define X(name, symbol) symbol,
       TAPELENS_SYMBOLS(X)

@@ -24,7 +24,7 @@ JOBS = 2
 class Program:
     check: str
     name: str
-    command: tuple  # arguments of `python`, after the program's own file if `text` is given
+    command: tuple  # arguments of `python`; `text` adds the program's file before them
     is_positive: bool
     text: str = ""  # the program's source, if a page has it
     properties: tuple = ()
@@ -88,7 +88,8 @@ def collect():
 
 
 def measure(programs, folder):
-    """Records the programs of one check, and those that are fixed, as processes of one recording. Their outcomes."""
+    """Records the programs of one check and their fixed versions as processes of one recording. Returns their
+    outcomes."""
     commands, pages = [], Path(folder)
     for program in programs:
         command = program.command
@@ -118,7 +119,7 @@ def measure(programs, folder):
 
 
 class Pool:
-    """Measures programs in the background, check by check, in the order in which they are given."""
+    """Measures programs in the background, check by check, in the given order."""
 
     def __init__(self, programs):
         self.folder = tempfile.TemporaryDirectory()

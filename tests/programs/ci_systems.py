@@ -1,5 +1,5 @@
-"""As much of GitHub's and GitLab's runners as action.yml and ci/gitlab.yml need: read from the files themselves, each script is
-run by the shell that the runner would start, artifacts are copies in a folder."""
+"""The parts of GitHub's and GitLab's runners that action.yml and ci/gitlab.yml need. They read these files, run each
+script with the runner's shell, and copy artifacts to a folder."""
 
 import contextlib
 import dataclasses
@@ -20,8 +20,8 @@ import harness
 ACTION = harness.ROOT / "action.yml"
 TEMPLATE = harness.ROOT / "ci/gitlab.yml"
 REPOSITORY_ID = 7
-# Asks GitHub's interface for artifacts, with its own filter, as `gh api` applies it: to one page after the other. A
-# page has two artifacts here; GitHub's pages have 100.
+# A `gh api` that lists artifacts and applies the caller's filter to one page after the other. A page has two artifacts
+# here; GitHub's pages have 100.
 GH = r"""#!/usr/bin/env bash
 set -euo pipefail
 [[ -n $GH_TOKEN && $1 == api ]]
@@ -43,7 +43,7 @@ def environment(folder, tools, **more):
 
 
 class Expression:
-    """An expression of GitHub's: names, strings, ==, !=, !, &&, ||, always()."""
+    """An expression of a GitHub workflow: names, strings, ==, !=, !, &&, ||, always()."""
 
     WORD = re.compile(r"\s*('(?:[^']|'')*'|&&|\|\||==|!=|!|\(|\)|[a-z_][\w.-]*)", re.I)
 
@@ -181,7 +181,7 @@ class Github:
 
 
 class Gitlab:
-    """A project's runner, and as much of GitLab's interface as answers for the artifacts of a branch."""
+    """A project's runner, and the part of GitLab's API that returns the artifacts of a branch."""
 
     PROJECT, TOKEN = "42", "job-token"
 
@@ -237,7 +237,7 @@ class Gitlab:
             return {filled(name): filled(one) for name, one in value.items()} if isinstance(value, dict) else value
 
         ((job_name, job),) = filled(jobs).items()
-        assert "cache" not in job  # branches that are not protected can write it
+        assert "cache" not in job  # unprotected branches can write it
         builds = self.folder / f"builds-{number}"
         builds.mkdir()
         variables = {"CI_PIPELINE_SOURCE": source, "CI_DEFAULT_BRANCH": "main", "CI_BUILDS_DIR": str(builds), "CI_JOB_ID": str(number),

@@ -1,4 +1,4 @@
-"""Fails early and clearly where the build is missing."""
+"""Fails early, with a clear message, if the build is missing."""
 
 import pytest
 

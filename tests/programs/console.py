@@ -10,6 +10,9 @@ blocks of a page. A comment before a block says otherwise:
     <!-- console: NAME -->            in a folder with the files of docs/programs/NAME, after its `prepare` was run there
     <!-- console, not run: REASON -->
 
+The tables of docs/commands.md are the commands of `tapelens --help` with their pages, and the lists of
+docs/trace-format.md are the declarations in trace/ (trace_format.py).
+
 Blocks that make a recording of samples/ by the same command share one run. The comparison ignores times and other
 values that differ between runs (same_in_every_run). If only these differ, the page keeps its text.
 """
@@ -29,6 +32,7 @@ import tempfile
 import threading
 
 import harness
+import trace_format
 
 PROGRAMS = harness.ROOT / "docs/programs"
 REPOSITORY = "repository"  # the folder of blocks without a comment
@@ -38,10 +42,12 @@ COMMENT = re.compile(r"<!-- console(?:: (?P<scene>[\w-]+)|, not run: (?P<reason>
 # pytest cuts its summary to the width of the terminal only where CI and BUILD_NUMBER are not set.
 ENVIRONMENT = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "PYTHONDONTWRITEBYTECODE": "1", "CI": "", "BUILD_NUMBER": ""}
 LEFT_OUT = "..."
+COMMANDS = harness.ROOT / "docs/commands.md"
+TABLES = re.compile(r"(<!-- scripts/docs writes these tables -->\n).*?(<!-- end of the tables -->\n)", re.DOTALL)
 
 
 def pages():
-    """Every page for people, in the order in which they are compared."""
+    """Every page with console blocks, in the order of comparison."""
     return [*(harness.ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((harness.ROOT / "docs").glob("*.md")),
             *sorted((harness.ROOT / "plugins").glob("*/README.md")), harness.ROOT / "samples/README.md"]
 
@@ -61,7 +67,7 @@ class Block:
     end: int
     commands: list
     scene: str = REPOSITORY
-    reason: str = ""  # why it is not run
+    reason: str = ""  # the reason not to run it
 
 
 def commands_of(text):
@@ -92,6 +98,39 @@ def blocks_of(page, text=None):
     return found
 
 
+def command_groups():
+    """The titles of `tapelens --help` -> {command: its summary}"""
+    groups, title = {}, None
+    for line in harness.bare([harness.BINARY, "--help"], env={"COLUMNS": "160"}, check=True).stdout.splitlines():
+        if match := re.fullmatch(r"(\S.*):", line):
+            title = match[1]
+        elif (match := re.fullmatch(r"  ([a-z][a-z-]*)  +(.+)", line)) and title:
+            groups.setdefault(title, {})[match[1]] = match[2]
+    return groups
+
+
+def page_of(command):
+    """The name of the page that has `tapelens COMMAND` in its first lines; a page of the command's name comes first."""
+    for page in [harness.ROOT / f"docs/{command}.md", *sorted((harness.ROOT / "docs").glob("*.md"))]:
+        if page.exists() and page.name != COMMANDS.name:
+            begin = "".join(page.read_text(encoding="utf-8").splitlines(keepends=True)[:8])
+            if re.search(rf"(?:^    |`)tapelens {command}\b(?!-)", begin, re.MULTILINE):
+                return page.name
+    return None
+
+
+def with_tables(text):
+    """The text of docs/commands.md with its generated tables."""
+    tables = []
+    for title, commands in command_groups().items():
+        rows = [f"| [`tapelens {name}`]({page_of(name)}) | {summary} |\n" for name, summary in commands.items()]
+        tables.append(f"## {title}\n\n| command | |\n| --- | --- |\n" + "".join(rows) + "\n")
+    return TABLES.sub(lambda match: match[1] + "\n" + "".join(tables) + match[2], text)
+
+
+GENERATED = {COMMANDS: with_tables, trace_format.PAGE: trace_format.with_lists}  # page -> its text with generated tables
+
+
 def same_in_every_run(text):
     """The text without times, process ids, paths, and rankings by measured time."""
     text = text.replace(str(harness.PYTHON), "python")
@@ -106,8 +145,8 @@ def same_in_every_run(text):
 
 
 def comparable(lines):
-    """The words of a block's lines, without the last digits of a float and the sizes of files. Line breaks and widths
-    of columns depend on the number of digits in a time."""
+    """The words of a block's lines, without long floats and sizes of files. The comparison is by words, because line
+    breaks and widths of columns depend on the number of digits in a time."""
     text = same_in_every_run("\n".join(lines))
     text = re.sub(r"-?\d+\.\d{6,}\b", "FLOAT", text)
     text = re.sub(r"\b\d\.\d+e[-+]\d\d\b", "FLOAT", text)
@@ -118,7 +157,8 @@ def comparable(lines):
 
 
 def is_shown(shown, printed):
-    """Whether a block shows what its command printed; lines of "..." stand for any, but not for all of them."""
+    """Whether a block shows the output of its command. A line "..." stands for any lines, but not for the whole
+    output."""
     if shown == [LEFT_OUT]:
         return False
     chunks = [[]]
@@ -209,7 +249,7 @@ class Runner:
         return folder
 
     def recorded(self, command, folder):
-        """As run(), but for a recording that another block may have made."""
+        """Like run(), but another block may have made the recording already."""
         words = shlex.split(command)
         options = words[:words.index("--")]
         name = options[options.index("-o") + 1] if "-o" in options else "run.tapelens"
@@ -233,16 +273,18 @@ class Runner:
 
 
 def differences(page, runner):
-    """(place, shown, printed) of each command whose output is not what its block shows."""
+    """(place, shown, printed) of each command whose output differs from its block."""
     found = []
     for block, command, printed in runner.page(page, [block for block in blocks_of(page) if not block.reason]):
         if not is_shown(command.output, printed):
             found.append((f"{page.relative_to(harness.ROOT)}:{block.line}: $ {command.text}", command.output, printed))
+    if page in GENERATED and (text := page.read_text(encoding="utf-8")) != (now := GENERATED[page](text)):
+        found.append((f"{page.relative_to(harness.ROOT)}: the generated tables", text.splitlines(), now.splitlines()))
     return found
 
 
 def rewritten(page, runner):
-    """The text of the page with the current output of its commands, where that differs."""
+    """The text of the page, with the current output of each command whose output differs."""
     text = page.read_text(encoding="utf-8")
     blocks = blocks_of(page, text)
     for block, command, printed in runner.page(page, [block for block in blocks if not block.reason]):
@@ -251,7 +293,7 @@ def rewritten(page, runner):
     for block in reversed(blocks):
         new = "".join(f"{line}\n" for command in block.commands for line in ["$ " + command.text, *command.output, *[""] * command.space])
         text = text[:block.begin] + new + text[block.end:]
-    return text
+    return GENERATED[page](text) if page in GENERATED else text
 
 
 def main(words):
@@ -266,7 +308,7 @@ def main(words):
     with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(2) as pool:
         runner = Runner(root)
         work = differences if is_check else rewritten
-        for page, result in [(page, pool.submit(work, page, runner)) for page in chosen if blocks_of(page)]:
+        for page, result in [(page, pool.submit(work, page, runner)) for page in chosen if blocks_of(page) or page in GENERATED]:
             if is_check:
                 for place, shown, printed in result.result():
                     wrong += 1

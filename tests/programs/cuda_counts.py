@@ -1,7 +1,7 @@
 """Compares PyTorch's own counts of its allocator (cases/cuda_stats.py) with a recording. For the tests on simulated
 GPUs (test_cuda.py) and for bench/on_gpu.py on real ones. Needs only Python."""
 
-# A report's figure of a GPU, and its name in torch.cuda.memory_stats().
+# The name of a number of a GPU in the report, and its name in torch.cuda.memory_stats().
 FIGURES = {
     "peak_bytes": "requested_bytes.all.peak",
     "allocated_peak_bytes": "allocated_bytes.all.peak",
@@ -31,7 +31,7 @@ def environment(setting, out, caches, fraction):
 
 
 def of_gpus(report, pid):
-    """{number: the recording's figures of that GPU}, of one process."""
+    """{number: the recorded numbers of that GPU} of one process."""
     process, = (process for process in report["processes"] if process["pid"] == pid)
     devices = {device["device"]: device for device in process["devices"]}
     return {int(name.removeprefix("cuda:")): figures for name, figures in devices.items() if name.startswith("cuda:")}
@@ -88,7 +88,7 @@ def events_of(recording, pid, gpu):
 
 
 def first_difference(found, wanted):
-    """A sentence, or none."""
+    """A sentence about the first difference, or None."""
     place = next((place for place, (a, b) in enumerate(zip(found, wanted)) if a != b), min(len(found), len(wanted)))
     if place == len(found) == len(wanted):
         return None

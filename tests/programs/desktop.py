@@ -62,7 +62,7 @@ class Desktop:
                        "XDG_RUNTIME_DIR": self.folder.name}
 
     def until(self, true, what):
-        """The first value that is true."""
+        """Waits until `true()` returns a true value, and returns the value."""
         end = time.monotonic() + PATIENCE
         while True:
             value = true()
@@ -72,7 +72,7 @@ class Desktop:
             time.sleep(0.05)
 
     def windows(self, name):
-        """The ids of those whose title has `name`."""
+        """The ids of windows whose title contains `name`."""
         return self._ask("xdotool", "search", "--onlyvisible", "--name", name).split()
 
     def window(self, name):
@@ -92,11 +92,11 @@ class Desktop:
         self._ask("xdotool", "mousemove", str(left + x), str(top + y))
 
     def rest(self):
-        """The mouse, where it lights nothing up."""
+        """Moves the mouse to a place that highlights no widget."""
         self._ask("xdotool", "mousemove", str(self.size[0] - 1), str(self.size[1] - 1))
 
     def click(self, window, x, y):
-        """In pixels of the window."""
+        """Clicks at a place in the window, in pixels."""
         self.move(window, x, y)
         self._ask("xdotool", "click", "1")
 
@@ -118,7 +118,7 @@ class Desktop:
         return width, height, b"".join(rows)
 
     def settled(self, window, seconds=0.4):
-        """The picture once it has not changed for a while."""
+        """Waits until the picture does not change for a while, and returns the picture."""
         def same():
             before = self.picture(window)
             time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Runs of cases/cuda_endings.py on a simulated GPU: the ways in which Tapelens is in the process, and how each ends."""
+"""Runs cases/cuda_endings.py on a simulated GPU under each command of Tapelens, and checks the end of each run."""
 
 import concurrent.futures
 import itertools
@@ -31,14 +31,14 @@ WAYS = {
 
 
 def end_of(way, name, binary):
-    """The run, and its seconds."""
+    """The run, and its duration in seconds."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         options = [word.format(folder=folder) for word in WAYS[way]]
         command = [
             binary,
             *options,
-            "--simulate-gpu",
+            "--gpu",
             "H100",
             "--",
             harness.PYTHON,
@@ -50,14 +50,14 @@ def end_of(way, name, binary):
 
 
 def wrong(name, run):
-    """Why it did not end as it should; None: it did."""
+    """The difference from the expected end, or None."""
     if run.code != ENDINGS[name]:
         return f"exit code {run.code}, not {ENDINGS[name]}"
     return None if run.stdout == "done\n" else "its output is another"
 
 
 def ends(way, names, runs, at_once, binary=harness.BINARY):
-    """(name, run, seconds) of `runs` runs in all, so many at once, the names in turn."""
+    """(name, run, seconds) of `runs` runs, `at_once` of them at a time, with the names in turn."""
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         jobs = [
             (name, pool.submit(end_of, way, name, binary))

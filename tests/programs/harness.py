@@ -36,7 +36,8 @@ class Run:
 
 
 def environment(extra=None):
-    """The same for the bare and the recorded program. Without OMP_NUM_THREADS torchrun warns, with a time in it."""
+    """The environment of both the bare and the recorded program. Without OMP_NUM_THREADS, torchrun prints a warning
+    with a time."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k not in ("LD_PRELOAD", "PYTEST_ADDOPTS")}
     env.update({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false"})
     env.update(extra or {})
@@ -52,7 +53,7 @@ def bare(command, env=None, timeout=300, check=False, **options):
 
 
 def unstamped(text):
-    """Without the time and the process in the lines of PyTorch's own log."""
+    """Removes the time and the process id from the lines of PyTorch's log."""
     return re.sub(r"[A-Z]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ ", "", text)
 
 
@@ -109,8 +110,8 @@ def record_and_report(command, target, options=(), report_options=(), **kwargs):
 
 
 def unexplained(report):
-    """Allocations of 1 KiB or more in the peak set without an operator or a holder. The state that a random generator
-    hands out is allocated by no operator; of that the innermost frame must say so."""
+    """Allocations of 1 KiB or more in the peak set without an operator or a holder. No operator allocates the state
+    that a random generator returns; its innermost frame must be get_rng_state()."""
     def without_operator(allocation):
         return bool(allocation["stack"]) and allocation["stack"][0]["function"] == "get_rng_state"
     return [a for a in report["peak"]["allocations"] if a["bytes"] >= 1024
@@ -135,8 +136,8 @@ def torchrun(*command):
 
 
 def in_order(run):
-    """A run of two ranks that ended in order. A bare rank of PyTorch's own dies at its exit now and then, when a thread of
-    gloo still wants the interpreter (seen in 1 of 12 bare runs on a busy machine): such a run proves nothing."""
+    """Repeats a run of two ranks until it exits normally. Even a bare rank sometimes aborts at its exit, when a thread
+    of gloo requests the GIL (1 of 12 bare runs on a busy machine). Such a run is inconclusive."""
     for _ in range(5):
         ended = run()
         if ended.code == 0 or "terminate called without an active exception" not in ended.stderr:
@@ -146,7 +147,7 @@ def in_order(run):
 
 
 def nothing_differs(run, verdict):
-    """All values were compared and are equal. If no rewrite applied, this proves nothing: no verdict."""
+    """Whether all values are equal. If no rewrite applied, the run has no verdict."""
     applied = bool(verdict["applied"])
     assert (run.code, verdict["identical"]) == ((0, True) if applied else (5, False)), run.stderr + str(verdict)
     assert applied or verdict["why_nothing_applied"], verdict

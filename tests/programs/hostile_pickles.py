@@ -1,5 +1,5 @@
-"""Crafted memory snapshots that should crash the reader, hang it, mislead it or exhaust its memory: all(scale) has
-their names and bytes. Some grow with their scale. Written opcode by opcode, since no pickler writes them."""
+"""Memory snapshots that are made to crash the reader, hang it, mislead it or exhaust its memory. all(scale) returns
+their names and bytes; some grow with the scale. They are written opcode by opcode, because no pickler writes them."""
 
 import os
 import pickle
@@ -60,7 +60,7 @@ class Calls:
 
 
 def growing(n):
-    """Each is linear in n."""
+    """The size of each is linear in n."""
     covered = items([block(address=number(0x1000 + i * 512)) for i in range(n)])
     covering = [event("alloc", 0x100000000 + i, 1 << 20) for i in range(n)] + [event("alloc", 0x900 + i % 16, 1 << 30) for i in range(n)]
     yield "stack-by-frames", snapshot(items([allocation(frames=b"]" + FRAME + b"\x94" + b"a" + b"h\0a" * n)]))

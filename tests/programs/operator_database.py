@@ -1,4 +1,4 @@
-"""Runs cases/opdb_kinds.py bare and with rewrites, and compares. A program, too, which prints the differences by kind:
+"""Runs cases/opdb_kinds.py bare and with rewrites, and compares. As a program, it prints the differences by kind:
 
     python tests/programs/operator_database.py [--all] [--chunks 24] [--only 0,3] [--apply bitwise] [--seed 0] [--json FILE] [--bare FOLDER]
 """
@@ -25,7 +25,7 @@ class Compared:
     runs: int = 0
     not_repeatable: list = dataclasses.field(default_factory=list)
     differences: list = dataclasses.field(default_factory=list)  # name, bare, rewritten
-    ended: str = ""  # how a process ended, if not in order
+    ended: str = ""  # the end of a process that failed
     said: str = ""
 
 
@@ -37,7 +37,7 @@ def command(arguments, apply):
 
 
 def answers(arguments, apply=BARE, env=None, timeout=7200):
-    """name -> answer, and how the process ended."""
+    """name -> answer, and the end of the process."""
     done = harness.bare(command(arguments, apply), env={"TORCH_LOGS": "-all", **(env or {})}, timeout=timeout)
     found = {}
     for line in done.stdout.splitlines():
@@ -51,7 +51,7 @@ def answers(arguments, apply=BARE, env=None, timeout=7200):
 
 @functools.cache
 def repeatable(*arguments, folder=None):
-    """The answers of the bare program, and the names of the runs that answer differently each time. They are kept in `folder`."""
+    """The answers of the bare program, and the names of the runs with varying answers. Keeps both in `folder`."""
     kept = folder and pathlib.Path(folder) / f"{'-'.join(map(str, arguments))}.json"
     if kept and kept.exists():
         return json.loads(kept.read_text(encoding="utf-8"))
@@ -78,7 +78,7 @@ def compare(arguments, apply, folder=None):
         compared.ended = f"exit code {done.code} after {last}: {done.stderr[-500:]}"
     compared.differences = [(name, bare[name], rewritten[name]) for name in bare
                             if name not in left_out and name in rewritten and rewritten[name] != bare[name]]
-    # Some operators (lstsq) answer differently once in a few runs, of any kind: a third run finds more of them.
+    # Some operators (lstsq) have another answer in some runs of any kind. A third run finds more of them.
     if compared.differences:
         third, _ = answers(arguments, env=PERTURBED)
         unsteady = {name.split()[0] for name in (*changing, *(name for name in bare if third.get(name) != bare[name]))}

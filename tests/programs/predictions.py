@@ -17,12 +17,12 @@ def program(name, steps=3):
 class Figure:
     of: str  # "peak" or "saved"
     bare: int
-    least: int  # predicted; the same as `most` where no bounds are printed
+    least: int  # predicted; equals `most` if the prediction has no bounds
     most: int
     measured: int
 
     def off(self):
-        """How far the measured figure lies outside of the prediction."""
+        """The relative distance of the measured value from the prediction."""
         nearest = min(max(self.measured, self.least), self.most)
         return nearest / self.measured - 1 if self.measured else float(nearest > 0)
 
@@ -34,7 +34,8 @@ class Figure:
 
 
 def compare(command, folder, level, options=(), recording=()):
-    """Records the program bare (once a folder) and with the rewrites of `level`: its figures. `recording`: options of that alone."""
+    """Records the program bare (once for each folder) and with the rewrites of `level`. `recording`: options of
+    `record` only."""
     bare = folder / "bare"
     if not bare.exists():
         run = harness.record(command, bare, recording, timeout=900)

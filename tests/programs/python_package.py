@@ -1,4 +1,4 @@
-"""The Python package of the build that is tested, for the tests and for the programs that they run."""
+"""Selects the Python package of the tested build, for the tests and for their programs."""
 
 import sys
 

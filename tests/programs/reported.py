@@ -1,12 +1,13 @@
-"""Programs that show what people report, each NAME.py with a NAME_fixed.py, and what `tapelens advise` is to say of them.
+"""Programs with problems that users report: each NAME.py has a NAME_fixed.py and findings that advise must report.
 
-The folder's expected.json tells that by program:
+The folder's expected.json has the expected findings of each program:
 
     {"losses_kept": {"find": [{"check": "retained-graph", "line": "losses.append(loss)", "says": "item\\\\(\\\\)"}],
-                     "record": ["--simulate-gpu", "H100"], "packages": ["transformers"]}}
+                     "record": ["--gpu", "H100"], "packages": ["transformers"]}}
 
-`find`: what has to be done. `line`: part of the line of the program that is to be edited, or of any of several. `check` (an id, or several) and `says` (a pattern in title, message or fix) may be left out. `record`: options.
-`never`: patterns of what must not be said anywhere."""
+`find`: the expected findings. `line`: a part of the line to edit, or a list of parts for any of several lines.
+`check` (an id, or several) and `says` (a pattern in title, message or fix) are optional. `record`: options.
+`never`: patterns that no finding may contain."""
 
 import dataclasses
 import importlib.util
@@ -39,10 +40,10 @@ class Program:
 class Outcome:
     peak: int
     entries: list  # by expected finding: the number of its entry, 0 if it is in none
-    lines: list    # by expected finding: the line that the advice names for what it found; without: its first entry's
-    predicted: int | None  # without all that was expected
+    lines: list    # by expected finding: the line that its finding names, or else the line of the first entry
+    predicted: int | None  # peak without all expected findings
     fixed: int
-    forbidden: list  # what was said and must not be
+    forbidden: list  # patterns of `never` that match a finding
 
     @property
     def is_found(self):
@@ -70,7 +71,7 @@ def collect(folder=FOLDER, expected=None):
 
 
 def recording(path, options, folder):
-    """Where the recording of a program is; made if it is not there."""
+    """The path of a program's recording. Records the program if the file does not exist."""
     target = folder / f"{path.stem}.tapelens"
     if not target.exists():
         run = harness.record([harness.PYTHON, "-W", "ignore", path.name], target, options, cwd=path.parent)
@@ -79,7 +80,7 @@ def recording(path, options, folder):
 
 
 def lines_of(program, parts):
-    """The numbers of the lines that have one of these parts."""
+    """The numbers of the lines that contain one of these parts."""
     lines = program.path.read_text(encoding="utf-8").splitlines()
     parts = [parts] if isinstance(parts, str) else parts
     found = {number for part in parts for number, line in enumerate(lines, 1) if part in line and not line.startswith("#")}
@@ -100,7 +101,7 @@ def is_expected(program, told, finding):
 
 
 def judged(program, value, fixed):
-    """What `value`, the JSON of advise, says of what is expected."""
+    """Compares `value`, the JSON of advise, with the expected findings of the program."""
     findings = {finding["id"]: finding for finding in value["findings"]}
     entries = [[findings[name] for name in entry["findings"]] for entry in value["advice"]["entries"]]
 
@@ -123,8 +124,8 @@ def judged(program, value, fixed):
 
 
 def outcome(program, folder):
-    """Records a program and the fixed one into a folder, or takes what is there."""
-    # Where the program is, its source is found.
+    """The outcome of a program and its fixed version. Reuses recordings in the folder."""
+    # advise finds the program's source from the program's folder.
     value = harness.advise(recording(program.path, program.record, folder).resolve(), cwd=program.path.parent)
     fixed = harness.advise(recording(program.fixed, program.record, folder), ["--device", value["device"]])
     return judged(program, value, fixed["advice"]["peak_before_bytes"])

@@ -15,7 +15,7 @@ def configure(config):
 
 
 def choose(config, items):
-    """For pytest_collection_modifyitems: deselects what is not in the sample."""
+    """For pytest_collection_modifyitems: deselects all cases outside of the sample."""
     if ALL:
         return
     cases = {}

@@ -1,5 +1,5 @@
-"""Reads the tables of a recording, by docs/trace-format.md alone: the names and numbers of tables and columns are those that the
-page lists, so that a table it does not describe cannot be read. Shares no code with Tapelens."""
+"""Reads the tables of a recording by docs/trace-format.md alone. It takes the names and numbers of tables and columns
+from the page, so it cannot read an undocumented table. Shares no code with Tapelens."""
 
 import ctypes
 import functools

@@ -21,12 +21,13 @@ pytestmark = test_cuda.pytestmark
 
 
 def run(arguments, settings, target, tmp_path, gpu="H100", fraction=None, code=0):
-    """Records a program with PYTORCH_CUDA_ALLOC_CONF: PyTorch's own counts of its allocator, or none where it did not end well."""
+    """Records a program with PYTORCH_CUDA_ALLOC_CONF. Returns PyTorch's counts of its allocator, or None if the program
+    failed."""
     out = tmp_path / "counts.json"
     out.unlink(missing_ok=True)
     env = {"CUDA_STATS": str(out), "PYTORCH_CUDA_ALLOC_CONF": settings, "PYTORCH_ALLOC_CONF": settings,
            **({"CUDA_FRACTION": str(fraction)} if fraction else {})}
-    ended = harness.record([harness.PYTHON, *arguments], target, ["--simulate-gpu", gpu], env=env, timeout=600)
+    ended = harness.record([harness.PYTHON, *arguments], target, ["--gpu", gpu], env=env, timeout=600)
     assert ended.code == code, f"{arguments} ended with {ended.code}:\n{ended.stdout}{ended.stderr}"
     return json.loads(out.read_text(encoding="utf-8")) if code == 0 else None
 
@@ -86,11 +87,11 @@ def settings_alone(fits):
 
 
 def test_what_would_fit_fits_and_what_would_not_does_not(target, tmp_path):
-    """A run that has no memory on a small GPU, and ends; with each setting that is named it ends in order."""
+    """A run fails on a small GPU for lack of memory. With each suggested setting it succeeds."""
     program = [RANDOM, 23, 2500, 3000]
     run(program, "", target, tmp_path)
     assert allocator(target, "--fits", "70GiB")["fits"]["failed"] is None
-    # Less than it reserves without pressure: the allocator frees its cache before it gives up.
+    # Less memory than the run reserves on a large GPU, because the allocator frees its cache before it fails.
     asked = ((card, allocator(target, "--fits", f"{card}MiB")["fits"]) for card in range(3900, 3500, -50))
     card, fits = next((card, fits) for card, fits in asked if fits["failed"] and settings_alone(fits))
     assert not fits["ran_out_of_memory"]

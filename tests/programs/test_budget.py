@@ -1,5 +1,5 @@
-"""`tapelens budget` on small compiled programs: peaks are measured, what is kept is what PyTorch's own nodes hold, and
-nothing of the user's is touched."""
+"""`tapelens budget` on small compiled programs: it measures the peaks, the kept bytes equal those of PyTorch's nodes,
+and it changes no file of the user."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_a_lower_peak_is_found_and_where_lower_budgets_do_not_lower_it(tmp_path)
 
 
 def test_on_a_simulated_gpu_steps_have_no_time():
-    found, _ = budget(["--budgets", "0.4", "--steps", "2", "--simulate-gpu", "H100"], ["aot_eager", "--device", "cuda"])
+    found, _ = budget(["--budgets", "0.4", "--steps", "2", "--gpu", "H100"], ["aot_eager", "--device", "cuda"])
     assert found["device"] == "cuda:0" and found["knee"] == 0.4
     assert all(point["step_ns"] is None for point in found["points"])
     assert any("a simulated GPU have no time" in remark for remark in found["remarks"])

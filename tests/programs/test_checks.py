@@ -1,5 +1,5 @@
-"""Every check against the programs that it is for: exact bytes where it finds something, nothing where it must not, and
-the peak that the replay predicts against that of the program fixed by hand.
+"""Every check with its programs: the exact bytes of each expected finding, no finding in programs without one, and a
+predicted peak that equals the peak of the program fixed by hand.
 
     python -m pytest tests/programs/test_checks.py -k trivial_concat
 """

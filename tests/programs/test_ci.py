@@ -1,5 +1,5 @@
-"""action.yml and ci/gitlab.yml, each script of them run: a repository's main branch, a pull request that makes its program worse
-by one line, and one that does not."""
+"""Runs each script of action.yml and ci/gitlab.yml: for the main branch of a repository, a pull request with a
+regression of one line, and a pull request without."""
 
 import json
 import shutil
@@ -23,13 +23,6 @@ WORSE_LINE = next(number for number, line in enumerate(WORSE.splitlines(), 1) if
 COMMAND = f"'{harness.PYTHON}' train.py cpu"
 
 
-def validate(value, url):
-    schema = schemas.of(url)
-    kind = jsonschema.validators.validator_for(schema)
-    kind.check_schema(schema)
-    kind(schema, format_checker=kind.FORMAT_CHECKER).validate(value)
-
-
 # The schemas that we have are older than these two: a step of a composite action that may fail, and a template's inputs
 # (https://docs.gitlab.com/ci/yaml/#specinputs).
 TEMPLATE_HEADER = {"type": "object", "additionalProperties": False, "required": ["spec"], "properties": {"spec": {
@@ -42,10 +35,10 @@ TEMPLATE_HEADER = {"type": "object", "additionalProperties": False, "required": 
 def test_the_files_are_what_github_and_gitlab_understand():
     action = yaml.safe_load(ci_systems.ACTION.read_text(encoding="utf-8"))
     assert [step["name"] for step in action["runs"]["steps"] if step.pop("continue-on-error", False)] == ["Upload to code scanning"]
-    validate(action, schemas.GITHUB_ACTION)
+    schemas.validate(action, schemas.GITHUB_ACTION)
     header, template = yaml.safe_load_all(ci_systems.TEMPLATE.read_text(encoding="utf-8"))
     jsonschema.validate(header, TEMPLATE_HEADER)
-    validate(template, schemas.GITLAB)
+    schemas.validate(template, schemas.GITLAB)
 
 
 class Repository:
@@ -105,7 +98,7 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     first = checked(github, repository, 1, "push", "main")
     assert first.uploaded == ["memory", "memory-baseline"]
     assert "there is no baseline" in first.summary and "nothing to hold the run to" in first.log
-    # None of these is main's newest: they would fail everything, and not be found.
+    # The action must select none of these. A run with one of them as its baseline would fail.
     github.add("memory-baseline", "main", 20, "2029-01-01T00:00:00Z", content="{}")
     github.add("memory-baseline", "main", 21, "2031-01-01T00:00:00Z", content="{}", head_repository=8)
     github.add("memory-baseline", "main", 22, "2031-01-01T00:00:00Z", content="{}", expired=True)
@@ -120,7 +113,7 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     assert any(line.startswith(place) and "self.last = hidden" in line for line in worse.log.splitlines()), worse.log
     assert f"::error title=peak of cpu,file=training/train.py,line={WORSE_LINE}::{place}" in worse.log
     assert worse.summary.startswith("### Memory: ") and "self.last = hidden" in worse.summary
-    validate(json.loads(worse.sarif), schemas.SARIF)
+    schemas.validate(json.loads(worse.sarif), schemas.SARIF)
     located = json.loads(worse.sarif)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert located["artifactLocation"]["uri"] == "training/train.py" and located["region"]["startLine"] == WORSE_LINE
     assert worse.uploaded == ["memory"]  # a regression does not become the baseline
@@ -149,7 +142,7 @@ def test_a_baseline_is_of_the_commit_of_main(repository, github):
         done = github.run(repository.folder, number, event, "main", ref=ref, sha=main, command=COMMAND, working_directory="training")
         assert done.code == 0 and done.uploaded == ["memory"] and "this run leaves no baseline" in done.log
     done = github.run(repository.folder, 4, "push", "main", ref="refs/tags/main", command=COMMAND, working_directory="training")
-    assert done.code == 5 and done.uploaded == ["memory"]  # a tag of that name is not the branch
+    assert done.code == 5 and done.uploaded == ["memory"]  # a tag with this name is not the branch
 
 
 def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
@@ -176,7 +169,7 @@ def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(r
     assert checked(github, repository, 3, "pull_request", "first", code=1, budgets="peak<=1KiB")
     done = checked(github, repository, 4, "pull_request", "first", missing_baseline="pass")
     assert "so the run was not compared" in done.log
-    # A merge queue, and a file that the repository does not have.
+    # A merge queue, and a file that is missing in the repository.
     assert "no baseline yet" in checked(github, repository, 5, "push", "gh-readonly-queue/main/pr-1", code=5).log
     assert "none.json" in checked(github, repository, 6, "push", "main", code=5, baseline="none.json").log
 
@@ -189,7 +182,7 @@ def test_a_program_that_fails_is_not_checked(repository, github):
     done = checked(github, repository, 2, "push", "main", code=2, command="python train.py; rm x")
     assert "CHECK_COMMAND is no single command" in done.log
     done = checked(github, repository, 3, "push", "main", code=2, command=f"'{harness.PYTHON}' -c 'import torch; torch.ones(9)'", budgets="peek<=1MiB")
-    assert done.summary == "Memory was not checked: tapelens check ended with 2.\n" and "'peek' is none of" in done.log
+    assert done.summary == "Memory was not checked: tapelens check ended with 2.\n" and "'peek' is not a metric" in done.log
 
 
 @pytest.mark.skipif(test_fit.pytestmark.args[0], reason="this PyTorch is built without CUDA")
@@ -266,4 +259,4 @@ def test_a_merge_request_whose_baseline_cannot_be_read_does_not_pass(tools, tmp_
                               capture_output=True, env={"CI_API_V4_URL": url, "CI_MERGE_REQUEST_PROJECT_ID": "42", "CI_DEFAULT_BRANCH": "main",
                                                         "CI_JOB_NAME": "memory", "CI_JOB_TOKEN": "job-token", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 3 and f"GitLab answers {status} for the baseline" in done.stderr
-    assert seen == [] and not (tmp_path / "memory-check").exists()  # the token goes nowhere else
+    assert seen == [] and not (tmp_path / "memory-check").exists()  # no other host receives the token

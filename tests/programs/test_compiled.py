@@ -22,7 +22,7 @@ def environment(folder):
 
 @pytest.fixture(scope="module", params=["aot_eager", "inductor"])
 def of(request, tmp_path_factory):
-    """The same run alone, recorded with cold caches, and again with warm ones."""
+    """One run without Tapelens, one recorded with cold caches, and one recorded with warm caches."""
     folder = tmp_path_factory.mktemp(request.param)
     oracle = folder / "saved.json"
     alone = harness.bare([harness.PYTHON, PROGRAM, request.param, oracle], env=environment(folder / "alone"), check=True)
@@ -128,7 +128,7 @@ GRAPH = '''class GraphModule(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def reader():
-    names = {"let_out": lambda error: None}  # of python_hooks.py: no handler of signals runs here
+    names = {"let_out": lambda error: None}  # a function of python_hooks.py; no signal handler runs here
     exec((harness.ROOT / "profiler/observe/compiled_graphs.py").read_text(encoding="utf-8"), names)
     return names
 
@@ -153,7 +153,7 @@ def test_a_graph_that_is_cut_off_gives_no_other_names(reader):
 
 
 def test_only_a_place_that_is_still_so_is_named(reader, tmp_path, monkeypatch):
-    """A graph from a cache may be of the program before an edit, or of a copy of it elsewhere."""
+    """A cached graph may belong to the program before an edit, or to a copy of the program elsewhere."""
     for name in ("mine", "copy"):
         (tmp_path / f"{name}.py").write_text("class Net:\n    def forward(self, x):\n        return x @ x\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -249,7 +249,7 @@ def test_buffers_of_inductor_are_named_by_their_kernel_and_line(tmp_path, cached
         harness.bare(command, env=env, check=True)
     run, report = harness.record_and_report(command, tmp_path / "run.tapelens", env=env)
     assert "tapelens:" not in run.stderr
-    # The first product is written over by the ReLU, the second by the sine: two buffers, each for its own line.
+    # The ReLU overwrites the first product, and the sine the second: two buffers, each with its line.
     assert alive_within(report) == [("inductor::mm", 10, "Net.forward", 4 * 1024 * 512),
                                     ("inductor::mm", 12, "Net.forward", 4 * 1024 * 96)]
 
@@ -270,7 +270,7 @@ def test_a_graph_that_the_program_no_longer_has_gives_no_line(tmp_path):
     program.write_text(BUFFERS)
     env = environment(tmp_path / "caches")
     harness.bare([harness.PYTHON, program, "no_grad"], env=env, check=True)
-    program.write_text(BUFFERS.replace("class Net", "\n\nclass Net"))  # the cached graph's lines are two lines above
+    program.write_text(BUFFERS.replace("class Net", "\n\nclass Net"))  # lines of the cached graph are two too low
     _, report = harness.record_and_report([harness.PYTHON, program, "no_grad"], tmp_path / "run.tapelens", env=env)
     lines = {line for _, line, _, _ in alive_within(report)}
     assert lines in ({12, 14}, {11}), "the lines of the running program, or the compiled function"
@@ -312,7 +312,8 @@ def assigned(tree):
 
 
 def test_what_runs_in_one_namespace_has_each_name_once():
-    """The probe runs all of these in the same globals; a name of one that is another's is only to be filled in, None before."""
+    """The probe runs all of these files in the same globals. A file may define a name of another file only as None, for
+    the other to set."""
     files = re.findall(r"profiler/\w+/\w+\.py$", (harness.ROOT / "profiler/python_texts.cmake").read_text(), re.MULTILINE)
     assert len(files) >= 5
     known = {}

@@ -38,7 +38,7 @@ def recorded(name, setting, target, tmp_path):
     """Records one of PROGRAMS and returns PyTorch's counts and the report."""
     (file, *arguments), gpu, fraction = PROGRAMS[name]
     out = tmp_path / "stats.json"
-    run = harness.record([harness.PYTHON, harness.CASES / file, *arguments], target, ["--simulate-gpu", gpu],
+    run = harness.record([harness.PYTHON, harness.CASES / file, *arguments], target, ["--gpu", gpu],
                          env=environment(setting, out, tmp_path.parent / "caches", fraction), timeout=600)
     assert run.code == 0, f"{name} ended with {run.code}:\n{run.stdout}{run.stderr}"
     assert run.stdout.splitlines()[-1] == "done"
@@ -77,7 +77,7 @@ def test_a_gpu_that_was_full_is_counted_as_pytorch_does(setting, target, tmp_pat
 
 
 def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_path):
-    """With backend:cudaMallocAsync a figure may be missing, but not wrong."""
+    """With backend:cudaMallocAsync a number may be missing, but not wrong."""
     counted, report = recorded("examples", "async", target, tmp_path)
     assert counted["devices"][0]["allocated_bytes.all.peak"] > 100 * MIB
     for number, figures in of_gpus(report, counted["pid"]).items():
@@ -88,10 +88,11 @@ def test_of_the_drivers_own_pool_nothing_is_said_that_is_not_known(target, tmp_p
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", [["--compile"], []])
 def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_path):
-    """The full sample, with 20 GiB of a GPU. The compiled one takes a minute on a slow machine, half of it in the compiler."""
+    """The full sample with 20 GiB of a GPU. The compiled sample takes a minute on a slow machine, half of it in the
+    compiler."""
     out = tmp_path / "stats.json"
     program = [harness.CASES / "cuda_run.py", harness.SAMPLES / "cuda/fsdp_llama8b.py", *how]
-    run = harness.record([harness.PYTHON, *program], target, ["--simulate-gpu", "H100", "--simulate-world", "8"],
+    run = harness.record([harness.PYTHON, *program], target, ["--gpu", "H100", "--world", "8"],
                          env=environment("default", out, tmp_path, 1), timeout=600)
     assert run.code == 0, run.stderr
     report = harness.report(target)
@@ -106,16 +107,17 @@ def test_an_8b_model_as_rank_0_of_8_is_counted_as_pytorch_does(how, target, tmp_
 @pytest.mark.parametrize("time", range(12))
 @pytest.mark.parametrize("how", ["warm", "cold", "older"])
 def test_threads_that_begin_to_use_cuda_at_once_are_counted_as_pytorch_does(how, time, target, tmp_path):
-    """One thread begins the watch of the allocator. No block of another is missed, seen twice, or has its rounded size."""
+    """One thread starts the recording of the allocator. Each block of another thread is recorded once, with its
+    requested size."""
     out = tmp_path / "stats.json"
     setting = "expandable" if time % 2 else "default"
-    run = harness.record([harness.PYTHON, harness.CASES / "cuda_first_use.py", how], target, ["--simulate-gpu", "H100x2"],
+    run = harness.record([harness.PYTHON, harness.CASES / "cuda_first_use.py", how], target, ["--gpu", "H100x2"],
                          env=environment(setting, out, tmp_path, 1), timeout=120)
     assert run.code == 0, run.stderr
     report = harness.report(target)
     assert harness.lost(report) == []
     wanted, found = compared(json.loads(out.read_text(encoding="utf-8")), report)
-    if how != "warm":  # blocks from before the watch are not its allocations
+    if how != "warm":  # blocks from before the recording are not counted as allocations
         for figures in (*wanted.values(), *found.values()):
             del figures["allocations"], figures["segments"]
     assert found == wanted

@@ -12,7 +12,7 @@ from test_cuda import has_cuda
 
 pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 LIBRARY = os.environ.get("TAPELENS_OUTSIDE_CUDA", "")
-GPU = ["--simulate-gpu", "H100:4GiB"]
+GPU = ["--gpu", "H100:4GiB"]
 
 
 def run(target, tmp_path, how="", what="plain", options=("--cupti",), quiet=False, settings=""):
@@ -62,7 +62,7 @@ def test_it_adds_up_to_what_is_in_use(how, target, tmp_path):
     assert use["outside_bytes"] == counted["at_peak"]
 
 
-# Memory that is made, mapped and given back by its handles, by a library and by PyTorch alike.
+# Memory that a library and PyTorch create, map and release by handles.
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("settings", ["", "expandable_segments:True"])
 @pytest.mark.parametrize("how", ["", "reversed", "unknown", "no_source"])
@@ -118,7 +118,7 @@ def test_the_operator_line_and_module_of_a_librarys_first_are_known(how, target,
     found = of_library(report)
     assert (found["bytes"], found["allocations"]) == (counted["at_peak"], counted["taken"])
     first = found["first"]
-    assert first["operator"] == "outside::take"  # the one before was in none, the one after is of physical memory
+    assert first["operator"] == "outside::take"  # an earlier one has no operator; a later one is physical memory
     line = next(number for number, text in enumerate((harness.CASES / "cuda_outside_ways.py").read_text().splitlines(), 1)
                 if "return take(x" in text)
     assert first["source"].startswith(f"cuda_outside_ways.py:{line} ")

@@ -18,7 +18,7 @@ def command(words):
 
 
 def lines(run):
-    """The processes may speak in any order."""
+    """The processes may print in any order."""
     return sorted(run.stdout.splitlines())
 
 

@@ -49,7 +49,7 @@ def export(target, folder):
     files = {}
     for name, suffix in FORMATS.items():
         files[name] = folder / f"run.{suffix}"
-        harness.bare([harness.BINARY, "export", target, "--to", name, "-o", files[name]], check=True)
+        harness.bare([harness.BINARY, "export", target, "--format", name, "-o", files[name]], check=True)
     return files
 
 
@@ -63,7 +63,7 @@ def recorded(tmp_path_factory):
 @pytest.fixture(scope="module")
 def on_gpu(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export_gpu")
-    _, report = harness.record_and_report(ON_GPU, folder / "run.tapelens", ["--simulate-gpu", "A100-40GB"],
+    _, report = harness.record_and_report(ON_GPU, folder / "run.tapelens", ["--gpu", "A100-40GB"],
                                           ["--device", "cuda:0"])
     return report, export(folder / "run.tapelens", folder)
 

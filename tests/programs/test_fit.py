@@ -1,5 +1,5 @@
-"""`tapelens fit` on small programs and small simulated GPUs: the size that it finds fits when the program runs bare on
-that GPU, and one more does not."""
+"""`tapelens fit` on small programs and small simulated GPUs: a bare run with the found size fits on that GPU, and a run
+with the next size does not."""
 
 import json
 import os
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built wi
 
 
 def fit(options, program, code=0, timeout=600):
-    """The JSON of a run of the command."""
+    """Runs the command and returns its JSON."""
     run = harness.bare([harness.BINARY, "fit", "--format", "json", *options, "--", harness.PYTHON, FITS, *program],
                        timeout=timeout)
     assert run.code == code, f"{run.code}:\n{run.stdout}{run.stderr}"
@@ -33,8 +33,8 @@ def fit(options, program, code=0, timeout=600):
 
 
 def fits_bare(gpu, *program):
-    """Whether three steps of the program end well on that GPU, by the program's own exit and error."""
-    run = harness.bare([harness.BINARY, "run", "--quiet", "--simulate-gpu", gpu, "--", harness.PYTHON, FITS, *program,
+    """Whether three steps of the program succeed on that GPU, by the program's exit code and error."""
+    run = harness.bare([harness.BINARY, "run", "--quiet", "--gpu", gpu, "--", harness.PYTHON, FITS, *program,
                         "--steps", "3"])
     if run.code != 0:
         assert "CUDA out of memory" in run.stderr, run.stderr
@@ -67,7 +67,7 @@ def test_the_peak_is_pytorchs_own_count():
     asked = ("import sys, torch; sys.argv = ['fits.py', 'even', '8', '--steps', '3']; "
              f"exec(open({str(FITS)!r}).read()); "
              "print(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())")
-    run = harness.bare([harness.BINARY, "run", "--quiet", "--simulate-gpu", "H100:2GiB", "--", harness.PYTHON, "-c", asked],
+    run = harness.bare([harness.BINARY, "run", "--quiet", "--gpu", "H100:2GiB", "--", harness.PYTHON, "-c", asked],
                        check=True)
     counted = [int(word) for word in run.stdout.split()]
     assert [found["series"][0]["points"][0][key] for key in ("allocated_bytes", "reserved_bytes")] == counted

@@ -1,4 +1,4 @@
-"""`tapelens check` and `tapelens diff` on a small program that is made worse by one line, or changed without harm."""
+"""`tapelens check` and `tapelens diff` on a small program with a regression of one line, or with a harmless change."""
 
 import concurrent.futures
 import json
@@ -43,7 +43,7 @@ HARMLESS = {
                                         "losses.append(loss.item())\n        print(f'{losses[-1]:.3f}')"),
     "hints": lambda text: text.replace("def evaluate(net, x):", "def evaluate(net: Net, x: torch.Tensor) -> torch.Tensor:"),
 }
-CPU, GPU = ("cpu", ()), ("cuda", ("--simulate-gpu", "H100:2GiB"))
+CPU, GPU = ("cpu", ()), ("cuda", ("--gpu", "H100:2GiB"))
 CASES = [(name, on) for on in (CPU, GPU) for name in [*WORSE, *HARMLESS]]
 
 

@@ -82,7 +82,7 @@ def test_results_that_only_nodes_refer_to_are_held_by_saves(peak_of):
     fields = {(h["node"], h["field"]) for a in allocations for h in a["holders"] if h["kind"] == "save"}
     assert fields == {("ExpBackward0", "result"), ("SinBackward0", "self"), ("CosBackward0", "self")}
     assert all("program" not in kinds(a) or len(a["holders"]) == 1 for a in allocations)
-    # w itself is a leaf that no module or optimizer has: a parameter to autograd all the same, or the program's.
+    # w is a leaf without a module or optimizer. Its holder is a parameter of autograd, or the program.
     assert sum("save" in kinds(a) for a in allocations) == 2
 
 
@@ -193,7 +193,7 @@ for step in range(3):
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("at", [1, 2])  # between two steps, and behind the last
+@pytest.mark.parametrize("at", [1, 2])  # between two steps, and after the last one
 @pytest.mark.parametrize("without, phase", [("torch.no_grad()", "evaluation"), ("torch.inference_mode()", "evaluation"),
                                             ("torch.enable_grad()", "forward")])
 def test_a_forward_without_gradients_is_an_evaluation(without, phase, at, tmp_path):

@@ -1,5 +1,5 @@
-"""Crafted memory snapshots: `tapelens import` refuses each in one line, or makes a recording that every command reads.
-Its memory and its time grow in proportion to the file."""
+"""Malicious memory snapshots: `tapelens import` refuses each with one line, or makes a recording that every command
+reads. Its memory and its time are proportional to the size of the file."""
 
 import resource
 import subprocess
@@ -27,15 +27,15 @@ def run(command, folder, memory=4 * GIB, seconds=60):
 
 def is_read(file, folder):
     for command in (["report", file], ["report", file, "--by", "source"], ["report", file, "--format", "html"], ["advise", file],
-                    ["export", file, "--to", "perfetto", "-o", "-"], ["export", file, "--to", "snapshot", "-o", "-"],
-                    ["export", file, "--to", "speedscope", "-o", "-"]):
+                    ["export", file, "--format", "perfetto", "-o", "-"], ["export", file, "--format", "snapshot", "-o", "-"],
+                    ["export", file, "--format", "speedscope", "-o", "-"]):
         done, _ = run([harness.BINARY, *command], folder)
         assert done.code == 0, (command, done.stderr)
         assert "cannot be used and is left out" not in done.stdout, (command, done.stdout)
 
 
 def imported(name, bytes_, folder):
-    """Whether it was imported, and how long that took."""
+    """Whether the import succeeded, and its duration."""
     (folder / "s.pickle").write_bytes(bytes_)
     done, seconds = run([harness.BINARY, "import", "s.pickle", "-o", "s.tapelens"], folder)
     assert done.code in (0, 3), (name, done.said())
@@ -62,7 +62,7 @@ def test_what_it_costs_grows_as_the_file_does(name, tmp_path):
     is_few, seconds = imported(name, few, folders[0])
     is_many, longer = imported(name, many, folders[1])
     assert is_few or not is_many
-    assert longer < 30 * seconds + 0.5, (seconds, longer)  # 100 times, were it quadratic
+    assert longer < 30 * seconds + 0.5, (seconds, longer)  # a quadratic cost is 100 times as high
     if is_many:
         is_read(folders[1] / "s.tapelens", folders[1])
 

@@ -1,6 +1,6 @@
-"""Gradients computed in unusual ways (cases/hostile_gradients.py): the same bits or the same error, recorded and
-rewritten, as alone. One process of each kind runs all programs. If it dies, another one continues with the next
-program."""
+"""Gradients computed in unusual ways (cases/hostile_gradients.py): recorded and rewritten runs have the same bits or
+the same error as a bare run. One process of each kind runs all programs. If the process dies, another one continues
+with the next program."""
 
 import functools
 import json
@@ -12,7 +12,7 @@ from ways import WATCHED, command
 
 PROGRAM = harness.CASES / "hostile_gradients.py"
 EVERY_SIZE = ["--rewrite-min-bytes", "1", "--recompute-budget", "100%"]
-SHARED_CASES = 22  # programs in the reports that these tests began with
+SHARED_CASES = 22  # number of programs in the reports from which these tests started
 
 
 def names():
@@ -22,7 +22,7 @@ def names():
 
 @functools.cache
 def answers(way, folder):
-    """name -> answers of three rounds, or how the process ended in this program."""
+    """name -> answers of three rounds, or the end of a process that died in this program."""
     left, found = names(), {}
     while left:
         program = [harness.PYTHON, "-W", "ignore", PROGRAM, *left]

@@ -184,7 +184,7 @@ def test_a_hostile_recording_is_text(target, tmp_path):
 
 @pytest.mark.parametrize(("size", "options"), [((1280, 900), ()), ((390, 844), ()), ((1280, 900), ("--blink-settings=preferredColorScheme=0",))])
 def test_it_is_readable_at_this_size(recorded, tmp_path, size, options):
-    """Nothing is wider than the screen; the background follows what the system prefers."""
+    """No element is wider than the screen. The background follows the system's colour scheme."""
     _, page = recorded
     out, _ = chromium.act(page, tmp_path, """
       out.width = [innerWidth, document.documentElement.scrollWidth];

@@ -34,7 +34,7 @@ def snapshot(file, how, setting="default", gpu="H100:2GiBx2", cases=(), record=N
     """Runs the program and returns PyTorch's counts. `record`: also records it with Tapelens."""
     stats = file.with_suffix(".json")
     program = [harness.PYTHON, harness.CASES / "cuda_snapshot.py", file, json.dumps(how), *cases]
-    options = ["--simulate-gpu", gpu]
+    options = ["--gpu", gpu]
     env = environment(setting, stats, file.parent / "caches", 0.5)
     if record:
         run = harness.record(program, record, options, env=env, timeout=600)
@@ -81,7 +81,7 @@ def test_what_is_imported_is_what_pytorch_counted_and_what_is_recorded(setting, 
     found = of_gpus(report, 0)
     assert sorted(found) == [0, 1]
     for number, figures in found.items():
-        # Each figure equals PyTorch's count. The first GPU has two blocks from before the history.
+        # Each number equals PyTorch's count. The first GPU has two blocks from before the history.
         wanted = {figure: counted["devices"][number][name] for figure, name in FIGURES.items()}
         for figure in ("peak_bytes", "allocated_peak_bytes", "active_peak_bytes", "reserved_peak_bytes"):
             assert figures[figure] == wanted[figure], (number, figure)
@@ -169,7 +169,7 @@ def test_ranges_lines_and_what_is_not_known_are_said(tmp_path):
     snapshot(file, WAYS["python"], cases=["training"])
     target = imported(file)
     report = harness.report(target, ["--by", "source"])
-    # The file carries its summary, as recordings do.
+    # The file has a summary, as recordings do.
     ranks = json.loads(harness.bare([harness.BINARY, "ranks", target, "--format", "json"], check=True).stdout)
     assert [rank["peak_bytes"] for rank in ranks["ranks"]] == [report["peak"]["bytes"]]
     assert not any("no summary" in remark for remark in ranks["remarks"])
@@ -183,7 +183,7 @@ def test_ranges_lines_and_what_is_not_known_are_said(tmp_path):
         evidence = allocation.get("imported", {}).get("evidence", "")
         assert allocation["operator"] == "" and (allocation["category"] == "unknown") == (evidence == "")
     text = harness.bare([harness.BINARY, "report", target]).stdout
-    assert "Imported from a memory snapshot of PyTorch" in text and "what holds memory is not known" in " ".join(text.split())
+    assert "Imported from a memory snapshot of PyTorch" in text and "the holders of memory are known only if" in " ".join(text.split())
     for shown in ("markdown", "html"):
         said = harness.bare([harness.BINARY, "report", target, "--format", shown])
         assert said.code == 0 and "Imported from a memory snapshot of PyTorch" in said.stdout

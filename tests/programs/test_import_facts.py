@@ -67,7 +67,7 @@ def texts(recording):
 @pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 def test_facts_of_frames_are_those_of_a_recording(target, tmp_path):
     file = tmp_path / "snapshot.pickle"
-    run = harness.record([harness.PYTHON, harness.CASES / "cuda_roles.py", file], target, ["--simulate-gpu", "H100"], timeout=600)
+    run = harness.record([harness.PYTHON, harness.CASES / "cuda_roles.py", file], target, ["--gpu", "H100"], timeout=600)
     assert run.code == 0, run.stderr
     recorded, read = tables.Recording(target), tables.Recording(imported(file))
     own, facts = own_facts(recorded, texts(recorded)), imported_facts(read, texts(read))
@@ -94,7 +94,7 @@ def test_facts_of_frames_are_those_of_a_recording(target, tmp_path):
 @pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 def test_reports_show_facts_and_their_evidence(tmp_path):
     file = tmp_path / "snapshot.pickle"
-    run = harness.bare([harness.BINARY, "run", "--simulate-gpu", "H100", "--", harness.PYTHON, harness.CASES / "cuda_roles.py", file],
+    run = harness.bare([harness.BINARY, "run", "--gpu", "H100", "--", harness.PYTHON, harness.CASES / "cuda_roles.py", file],
                        timeout=600)
     assert run.code == 0, run.stderr
     target = imported(file)

@@ -1,5 +1,5 @@
-"""The probe has three jobs: a run that is not recorded enters no recording, one that is not rewritten no rewrites, and one
-whose GPU is not simulated nothing of its values."""
+"""The probe has three jobs: recording, rewrites, and values of a simulated GPU. A run that does not request a job
+enters none of its functions."""
 
 import harness
 

@@ -1,4 +1,4 @@
-"""scripts/layers fails on an include that goes up, on folders that link one another, and on a stale picture."""
+"""scripts/layers fails on an include of a higher layer, on folders that link each other, and on a stale picture."""
 
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ PAGE = "docs/architecture.md"
 
 
 class Tree:
-    """A copy of the sources."""
+    """Copies the sources."""
 
     def __init__(self, root):
         self.root = root
@@ -37,7 +37,7 @@ def copied(tmp_path_factory):
         if path and (harness.ROOT / path).is_file():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(harness.ROOT / path, root / path)
-    (root / ".venv").symlink_to(pathlib.Path(sys.prefix))  # CMake finds the PyTorch there
+    (root / ".venv").symlink_to(pathlib.Path(sys.prefix))  # CMake finds PyTorch there
     subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
     return Tree(root)
 
@@ -76,7 +76,7 @@ def test_an_include_of_what_only_tests_use(tree):
 
 
 def test_links_that_go_round(tree):
-    """Static libraries may link one another, and then the includes are what is linked."""
+    """Static libraries may link each other. Then the includes count instead of the links."""
     library = "trace/CMakeLists.txt"
     tree.write(library, f"{tree.text(library)}\ntarget_link_libraries(tapelens_trace PUBLIC tapelens_model)\n")
     code, said = tree.layers("--check")

@@ -9,12 +9,12 @@ from python_package import ENVIRONMENT
 
 PROGRAM = harness.CASES / "marked.py"
 MIB = 1 << 20
-EVALUATION = 16384 * 512 * 4  # bytes of the hidden layer of the evaluation that comes first
+EVALUATION = 16384 * 512 * 4  # bytes of the hidden layer in the evaluation at the begin
 
 
 @functools.cache
 def printed(how):
-    """The program's own output: its second word says that it is not recorded."""
+    """The program's output. Its second word shows that the program is not recorded."""
     run = harness.bare([harness.PYTHON, PROGRAM, how], env=ENVIRONMENT, check=True)
     assert run.stdout.split()[1] == "False" and run.stderr == ""
     return run.stdout.split()[0]

@@ -1,5 +1,5 @@
-"""Modern training, one feature at a time: recording changes nothing and loses nothing, the saves are those that
-PyTorch's own hooks see, and the rewrites change no bit of a gradient."""
+"""Modern training, one feature at a time. Recording changes no result and loses no event, the saves equal those of
+PyTorch's hooks, and the rewrites change no bit of a gradient."""
 
 import collections
 import dataclasses
@@ -16,8 +16,8 @@ MODERN = harness.HERE / "modern"
 @dataclasses.dataclass(frozen=True)
 class Feature:
     command: tuple
-    gradients: int  # that the optimizers' steps begin with, over all steps and processes
-    processes: int = 1  # that train
+    gradients: int  # gradients at the begin of the optimizers' steps, over all steps and processes
+    processes: int = 1  # processes that train
     forked: int = 0  # children that are not recorded
     by_closure: int = 0  # gradients that are made inside of a step
     strided: bool = False  # nested tensors of the older layout are saved, too, of which the recording counts no logical bytes

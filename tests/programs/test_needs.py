@@ -1,4 +1,4 @@
-"""The tables of needs: a part made again is the part that is committed; the experiment can tell a wrong row."""
+"""The tables of needs: a part that is made again equals the committed part, and the experiment detects a wrong row."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_part_made_again_is_what_is_committed(tmp_path):
 
 
 def test_a_wrong_row_is_contradicted(tmp_path):
-    """A row is made to say that nothing needs the result of a ReLU."""
+    """Changes a row so that no gradient needs the result of a ReLU."""
     table = json.loads(TABLE.read_text(encoding="utf-8"))
     row = next(row for row in table["rows"] if row["node"] == "ReluBackward0")
     assert row["need"] == "needed"
@@ -71,7 +71,7 @@ def test_what_the_tables_say_of_themselves(path):
     # The attributes that a row depends on are recorded.
     for row in never:
         assert set(row["when"]) <= set(table["attributes"].get(row["node"], ())), row
-    # One row a line.
+    # Each row has one line.
     assert len(re.findall(r'^    {"node": ', path.read_text(encoding="utf-8"), re.M)) == len(rows)
 
 

@@ -1,4 +1,4 @@
-"""Nets of torchvision, transformers and timm: one step of each, recorded, against what PyTorch itself counts."""
+"""Nets of torchvision, transformers and timm: one recorded step of each, compared with PyTorch's own counts."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Programs that are well written: no check may find more than `info` in them."""
+"""Well-written programs: no check may have a finding above `info`."""
 
 import concurrent.futures
 import sys
@@ -22,7 +22,7 @@ PROGRAMS = {
 }
 # Well-written programs with packages of PyPI, one program a file.
 PROGRAMS.update({program.stem: [program] for program in sorted((harness.HERE / "corpus").glob("*.py"))})
-# What people reported, with the fix.
+# The reported programs in their fixed versions.
 PROGRAMS.update({program.fixed.stem: [program.fixed] for program in reported.collect() if not program.record})
 
 
@@ -36,7 +36,7 @@ def findings_of(command, target):
 
 @pytest.fixture(scope="module")
 def pool(request, tmp_path_factory):
-    """Two at a time, in the background: most of the time goes into imports."""
+    """Records two programs at a time, in the background. Imports take most of the time."""
     folder = tmp_path_factory.mktemp("recordings")
     chosen = [item.callspec.params["name"] for item in request.session.items if item.module is request.module
               and "name" in getattr(getattr(item, "callspec", None), "params", {})]
@@ -87,7 +87,7 @@ def test_a_training_that_is_cut_short_before_its_backward_is_no_finding(end, ste
     findings = [(f["check"], f["severity"]) for f in harness.advise(target)["findings"]]
     assert [finding for finding in findings if finding[1] != "info"] == []
     assert not any(check == "graph-without-backward" for check, _ in findings)
-    # Tensors that the loop's variables hold from the step before are a finding in later steps only.
+    # Only later steps have tensors of the previous step in the loop's variables, which are a finding.
     assert step > 0 or not any(check == "idle-holder" for check, _ in findings)
 
 

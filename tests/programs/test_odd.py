@@ -1,6 +1,6 @@
-"""Programs that do unusual things to their own process: their output, their end and every byte of their files are the
-same as without Tapelens, and the recording opens and lists its losses. One run alone and one recorded run serve all of
-them."""
+"""Programs that do unusual things to their own process: their output, their exit and every byte of their files are the
+same as without Tapelens, and the recording opens and lists its losses. One bare run and one recorded run serve all
+tests."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LOST = {
     "aborts": {"truncated_spool"},
     "has_a_broken_pipe": {"truncated_spool"},
 }
-# Those that train in other processes than the one that was started: in how many.
+# Programs that train in other processes than the started one, and the number of these processes.
 ELSEWHERE = {"trains_only_as_a_daemon": 1, "ends_in_signal_handlers_while_it_trains": 8}
 
 

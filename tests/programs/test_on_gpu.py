@@ -1,5 +1,5 @@
-"""bench/on_gpu.sh, the script for machines with a GPU, runs with --quick on a simulated GPU: it starts, and its parts agree with
-each other. The tests do not cover its results on a real GPU."""
+"""Runs bench/on_gpu.sh, the script for machines with a GPU, with --quick on a simulated GPU: it starts, and its parts
+agree with each other. The tests do not cover its results on a real GPU."""
 
 import json
 import sys
@@ -57,7 +57,7 @@ def test_parts_pass_on_a_simulated_gpu_or_need_a_real_one(tmp_path):
 
 
 def test_the_requests_of_a_convolution_are_its_workspaces():
-    run = harness.bare([harness.BINARY, "run", "--quiet", "--simulate-gpu", "H100", "--cudnn-workspace", "8MiB", "--",
+    run = harness.bare([harness.BINARY, "run", "--quiet", "--gpu", "H100", "--cudnn-workspace", "8MiB", "--",
                         harness.PYTHON, on_gpu_base.PROGRAMS, "workspaces", "--quick"], check=True)
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == 6

@@ -50,7 +50,7 @@ def both(function, allow, tmp_path):
 
 
 def same(stock, got, path=()):
-    """Bit by bit, and in all that a program can see."""
+    """Compares all bits, and all visible properties."""
     if isinstance(stock, torch.Tensor):
         assert torch.equal(stock.contiguous().view(torch.uint8) if stock.dim() else stock,
                            got.contiguous().view(torch.uint8) if got.dim() else got), path
@@ -94,7 +94,7 @@ def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
 
 
 def test_a_folded_matmul_rounds_about_as_the_one_it_replaces(tmp_path):
-    """Both against the same product in float64. A gradient is one long sum where it was a sum of sums."""
+    """Compares both with the same product in float64. A rewritten gradient is one long sum instead of a sum of sums."""
     program = """
 import sys, torch
 torch.manual_seed(0)
@@ -123,7 +123,7 @@ def test_a_concatenation_of_one_tensor_is_shared_until_it_is_written(tmp_path):
 @pytest.mark.parametrize("function", ["guards", "compiled"])
 def test_unusual_tensors_and_moments_go_the_usual_way(function, tmp_path):
     stock, got, _ = both(function, "expanded-save,trivial-concat", tmp_path)
-    if function == "guards":  # below vmap's layer there are ordinary tensors, whose product may be folded
+    if function == "guards":  # below vmap's layer, ordinary tensors have a product that may be folded
         for name in ("vmap",):
             close(stock[name].pop("values"), got[name].pop("values"), (name,), ROUNDING[torch.float32])
     same(stock, got)
@@ -139,7 +139,8 @@ def test_nothing_is_rewritten_that_was_not_named_or_is_small(tmp_path):
 
 
 def late(function, tmp_path):
-    """Standard output without and with the probe, the numbers of gradients after each backward, what was done."""
+    """Standard output without and with the probe, the numbers of gradients after each backward, and the counts of
+    rewrites."""
     command = [harness.PYTHON, "-W", "ignore", harness.CASES / "late_gradients.py", function]
     bare = harness.bare(command, check=True)
     run, done = rewritten(command, "late-gradient", tmp_path / "tally")
@@ -193,8 +194,8 @@ REFUSED = {
     "zeroed_in_place": "the gradients are kept from step to step",
     "closure": "its step is given a closure",
     "graph_kept": "the graph is kept for another backward",
-    "graph_of_the_gradients": "the backward makes a graph of its own",
-    "hooks_on_gradients": "the program has hooks of its own on gradients",
+    "graph_of_the_gradients": "the backward makes a graph (create_graph=True)",
+    "hooks_on_gradients": "the program has hooks on gradients",
     "hooks_on_steps": "the program has hooks on its steps",
     "scheduled_before_the_step": "its options change between the backward and the step",
     "parameters_read_before_the_step": "something reads the parameters before their step",
@@ -251,14 +252,15 @@ def test_a_closure_ends_it(tmp_path):
 
 def test_programs_of_cpp_are_left_alone(tmp_path):
     _, done = rewritten([harness.TRAINER], "late-gradient", tmp_path / "tally")
-    assert reasons(done) == ["optimizers of C++ programs are left alone"]
+    assert reasons(done) == ["optimizers of C++ programs are not rewritten"]
 
 
 # ---- scan-save
 
 
 def scanned(function, tmp_path):
-    """Bytes alive after each forward without and with the probe, what was done; the gradients have the same bits."""
+    """Bytes alive after each forward without and with the probe, and the counts of rewrites. Checks that the gradients
+    have the same bits."""
     runs = []
     for name in ("bare", "rewritten"):
         command = [harness.PYTHON, "-W", "ignore", harness.CASES / "scans.py", function, tmp_path / name]
@@ -278,13 +280,13 @@ def scanned(function, tmp_path):
                                              ("two_products", 2)])
 def test_a_scan_keeps_a_view_of_its_weight_once(function, views, tmp_path):
     weight, steps = 256 * 256 * 4, 64
-    # That of `other` reads what is scanned over as well, transposed.
+    # The gradient of `other` also reads the scanned inputs, transposed.
     slices, stack = (1, steps * 8 * 256 * 4) if function == "two_products" else (0, 0)
     bare, run, done = scanned(function, tmp_path)
     for before, after in zip(bare, run, strict=True):
         assert before > views * steps * weight
         assert before - after == views * (steps - 1) * weight + stack
-    # In each of the two rounds.
+    # Counts of both rounds.
     assert done == {("scan-save", None): (2 * (views + slices), 2 * (views * steps * weight + stack), 2 * views * weight)}
 
 

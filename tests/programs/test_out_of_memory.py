@@ -1,4 +1,5 @@
-"""A recording that ends out of memory names what would have served the failing request, and a run with that is served."""
+"""The advice for a run out of memory names changes with which the failed request fits. A run with such a change
+succeeds."""
 
 import shlex
 
@@ -14,7 +15,7 @@ pytestmark = test_fit.pytestmark
 
 
 def run(options, program, env=None):
-    return harness.bare([harness.BINARY, "run", "--quiet", "--simulate-gpu", GPU, *options, "--", *program], env=env)
+    return harness.bare([harness.BINARY, "run", "--quiet", "--gpu", GPU, *options, "--", *program], env=env)
 
 
 @pytest.fixture(name="program")
@@ -24,7 +25,7 @@ def a_program():
 
 @pytest.fixture(name="full")
 def a_recording(program, target):
-    ended = harness.record(program, target, ["--simulate-gpu", GPU])
+    ended = harness.record(program, target, ["--gpu", GPU])
     assert ended.code == 1 and "CUDA out of memory" in ended.stderr
     return target
 
@@ -63,6 +64,6 @@ def test_text_and_markdown_have_the_ways_and_say_what_is_not_known(full):
     for form in ["text", "markdown"]:
         said = harness.bare([harness.BINARY, "advise", full, "--format", form]).stdout
         assert "tapelens run --apply lossless -- " in said
-        assert "What the program asks for after it is not known (no step was whole" in " ".join(said.split())
-        assert "tapelens record --simulate-gpu H100:1TiB -o whole.tapelens -- " in said
-    assert "what would have made room for it" in harness.bare([harness.BINARY, "report", full]).stdout
+        assert "Later requests of the program are not known (no step was complete" in " ".join(said.split())
+        assert "tapelens record --gpu H100:1TiB -o whole.tapelens -- " in said
+    assert "changes that make room for it" in harness.bare([harness.BINARY, "report", full]).stdout

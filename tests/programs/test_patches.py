@@ -1,5 +1,5 @@
-"""The patches that findings come with: recorded from a repository, taken by git apply, and run again. The finding is gone then,
-and the program says what it said before."""
+"""The patches of findings. The tests record a program of a repository, apply the patch with git, and run the program
+again. The finding is gone, and the output is unchanged."""
 
 import json
 import os
@@ -221,7 +221,7 @@ def test_one_bug_that_two_checks_find_is_one_patch(repository, tmp_path):
 
 
 def test_what_takes_gradients_where_the_recorded_run_never_came_is_not_put_under_no_grad(repository, tmp_path):
-    """The run takes one of the function's two branches; under no_grad the other would fail."""
+    """The run takes one of the function's two branches. Under no_grad, the other one fails."""
     (repository / "src/train.py").write_text(HEAD + f"""
 
 def run(model, optimizer, x, train):
@@ -313,8 +313,8 @@ def test_a_file_that_was_written_just_before_a_process_began_is_no_newer(tmp_pat
         assert int(done.stdout) <= 0, number
 
 
-@pytest.mark.parametrize("change", [lambda text: "import os\n" + text,  # all lines are others
-                                    lambda text: text.replace("lr=0.1", "lr=0.2")])  # those of the patch are the same
+@pytest.mark.parametrize("change", [lambda text: "import os\n" + text,  # all lines move
+                                    lambda text: text.replace("lr=0.1", "lr=0.2")])  # the patch's lines stay
 def test_a_file_that_changed_since_it_was_recorded_is_not_patched(change, repository, tmp_path):
     program = repository / "src/train.py"
     program.write_text(PROGRAMS["sum"][1], encoding="utf-8")
@@ -333,7 +333,7 @@ def test_a_file_that_changed_since_it_was_recorded_is_not_patched(change, reposi
 
 
 def test_a_backward_through_earlier_steps_is_not_cut_off(repository, tmp_path):
-    """Detached, the weight would lose gradients that the program takes."""
+    """With a detach, the weight loses gradients that the program uses."""
     (repository / "src/train.py").write_text(HEAD + """\
 weight = nn.Parameter(torch.eye(64))
 other = nn.Parameter(torch.zeros(()))

@@ -1,4 +1,5 @@
-"""Pinned memory of the host in a recording is what PyTorch's allocator of it counted: torch.cuda.host_memory_stats() on a simulated GPU."""
+"""Pinned host memory in a recording equals the count of PyTorch's allocator: torch.cuda.host_memory_stats() on a
+simulated GPU."""
 
 import json
 
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built wi
 
 
 def recorded(case, target, tmp_path):
-    """PyTorch's counts, the report about pinned memory, and its figures."""
+    """PyTorch's counts, the report about pinned memory, and its numbers."""
     out = tmp_path / "stats.json"
-    run = harness.record([harness.PYTHON, harness.CASES / "cuda_pinned.py", case], target, ["--simulate-gpu", "H100"],
+    run = harness.record([harness.PYTHON, harness.CASES / "cuda_pinned.py", case], target, ["--gpu", "H100"],
                          env=environment("default", out, tmp_path, 1), timeout=120)
     assert run.code == 0, run.stderr
     assert run.stdout.splitlines()[-1] == "done"
@@ -38,7 +39,7 @@ def test_what_is_pinned_is_counted_as_pytorch_does(target, tmp_path):
     device = recording.column("devices", "name").index(recording.strings().index("pinned")) + 1
     sizes = [size for of, size in recording.rows("allocations", ["device", "bytes"], counted["pid"]) if of == device]
     assert sum(sizes) == host["active_bytes.allocated"]
-    # By operator and line, in threads too; none of it is foreign any more.
+    # Pinned memory has an operator and a line, also in threads. It does not count as memory of other libraries.
     makers = {(one["operator"], one["stack"][0]["function"]) for one in report["peak"]["allocations"]}
     assert {("aten::empty", "by_a_function"), ("aten::pin_memory", "copied")} <= makers
     assert (1, 2 * MIB) not in recording.rows("allocations", ["origin", "bytes"], counted["pid"])
@@ -48,4 +49,4 @@ def test_the_peak_of_one_size_is_pytorchs(target, tmp_path):
     counted, _, figures = recorded("one_size", target, tmp_path)
     assert figures["pinned"]["peak_bytes"] == counted["host"]["active_bytes.peak"] > 8 * MIB
     assert figures["pinned"]["allocations"] == counted["host"]["active_requests.allocated"] == 100
-    assert "cpu" not in figures  # it is in no sum of the CPU's
+    assert "cpu" not in figures  # no sum of the CPU contains it

@@ -14,6 +14,14 @@ def test_predictions_are_one_percent_off_at_most_or_within_their_bounds(name, tm
         assert figure.least <= figure.most <= figure.bare * 1.05
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["convlstm", "gpt", "experts", "vae_autocast", "unet", "squeeze_excite", "gan"])
+def test_predictions_of_recompute_are_one_percent_off_at_most(name, tmp_path):
+    (peak, _) = predictions.compare(predictions.program(name), tmp_path, "recompute")
+    assert peak.is_right(), f"{peak.predicted()} predicted, {peak.measured:,} measured"
+    assert peak.measured < 0.8 * peak.bare
+
+
 def test_a_thousand_random_chains_are_decided_as_predicted(tmp_path):
     for figure in predictions.compare(predictions.program("chains", 40), tmp_path, "bitwise"):
         assert figure.is_right(), f"{figure.of}: {figure.predicted()} predicted, {figure.measured:,} measured"
@@ -30,6 +38,6 @@ def test_two_runs_take_the_same_decisions(tmp_path):
 
 
 def test_rewrites_hold_nothing_of_a_step_that_is_over(tmp_path):
-    """With a small budget some of a chain is recomputed and some is not."""
+    """With a small budget, the rewrite recomputes only a part of a chain."""
     (peak, _) = predictions.compare(predictions.program("convlstm", 4), tmp_path, "bitwise", ["--recompute-budget", "2%"])
     assert peak.measured <= peak.bare

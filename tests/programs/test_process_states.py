@@ -1,4 +1,5 @@
-"""Processes in odd states (cases/process_states.py): exit code, output and files are as alone, recorded and rewritten."""
+"""Processes in odd states (cases/process_states.py): recorded and rewritten runs have the exit code, output and files
+of a bare run."""
 
 import re
 
@@ -9,7 +10,7 @@ from ways import WATCHED, command
 
 PROGRAM = harness.CASES / "process_states.py"
 EVERY_SIZE = ["--rewrite-min-bytes", "1", "--recompute-budget", "100%"]
-# How an interpreter can be started: its options, and its environment.
+# Options and environments with which an interpreter starts.
 STARTED = {
     "as usual": ([], {}),
     "optimized": (["-O"], {}),
@@ -33,7 +34,7 @@ def names():
 
 
 def plain(text, folder):
-    """Without addresses, the folder and the numbers of processes."""
+    """Removes addresses, the folder and process ids."""
     return re.sub(r"0x[0-9a-f]+|\b\d{4,}\b(?=: )", "0x", text.replace(str(folder), "FOLDER"))
 
 
@@ -44,7 +45,7 @@ def outcome(way, name, tmp_path, options=(), env=None):
     run = harness.bare(command(way, program, tmp_path, EVERY_SIZE), env=env, cwd=folder, input="", timeout=180)
     files = {str(path.relative_to(folder)): (oct(path.stat().st_mode), plain(path.read_text(encoding="utf-8", errors="replace"), folder))
              for path in sorted(folder.rglob("*")) if path.is_file()}
-    # A shell says 128 and the number of the signal, as `tapelens` does.
+    # A shell returns 128 plus the number of the signal, as `tapelens` does.
     code = 128 - run.code if run.code < 0 else run.code
     return {"exit code": code, "output": plain(run.stdout, folder), "errors": plain(run.stderr, folder), "files": files}
 

@@ -100,6 +100,13 @@ def test_a_baseline(tmp_path):
     assert json.loads((tmp_path / "memory.json").read_text())["tests"] == {**held, "test_it.py::test_small": {"cpu": 2 * MIB}}
 
 
+def test_sizes_have_the_units_of_the_command_line():
+    from tapelens import _sizes  # the package that was built
+
+    sizes = {"2 GiB": 2 << 30, "1.5g": 3 << 29, "500M": 500 * MIB, "500MB": 500_000_000, "2 kb": 2000, "4096": 4096, "7 B": 7}
+    assert {text: _sizes.parsed(text) for text in sizes} == sizes
+
+
 def test_what_cannot_be_is_said_before_anything_runs(tmp_path):
     for options, tests, said in ((["--tapelens-limit", "much"], TESTS, "tapelens_limit: 'much' is not a size, like '2 GiB'"),
                                  (["--tapelens-baseline", "none.json"], TESTS, "the baseline none.json cannot be read"),
@@ -203,7 +210,7 @@ def test_starts_a_process():
     assert run.code == 1 and "the test took 4.0 MiB on cpu, above its limit, 3 MiB" in " ".join(run.stdout.split()), run.stdout
 
 
-# As pytest-forked does it: each test in a child, whose reports come back.
+# Like pytest-forked: each test runs in a child process, which sends its reports to the parent.
 FORKS = """
 import json
 import os
@@ -230,7 +237,7 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 def test_a_test_that_was_not_measured_fails(tmp_path):
-    # A forked child of a process that is recorded is not.
+    # A forked child of a recorded process is not recorded.
     loaded = TESTS.replace("KEPT = []", "KEPT = [torch.zeros(8)]")
     (tmp_path / "conftest.py").write_text(FORKS)
     run = session(tmp_path, "--tapelens", "-k", "within or small", tests=loaded)

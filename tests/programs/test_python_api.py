@@ -294,7 +294,7 @@ def test_queries_run_and_their_totals_are_the_reports(number, database, file, re
 
 
 def test_the_command_exports_the_same(file, run, tmp_path):
-    options = [harness.BINARY, "export", file, "--to", "parquet", "--python", harness.PYTHON]
+    options = [harness.BINARY, "export", file, "--format", "parquet", "--python", harness.PYTHON]
     done = harness.bare(options, env=ENVIRONMENT, cwd=tmp_path)
     assert done.code == 0, done.stderr
     saves = pyarrow.parquet.read_table(tmp_path / "gpt.parquet/run=gpt/process=0/saves.parquet", partitioning=None)
@@ -318,7 +318,7 @@ def test_files_of_others_in_the_folder_stay(file, tmp_path):
     for theirs, text in ((ours, b"PAR1 mine"), (tmp_path / "views.sql", b"CREATE OR REPLACE VIEW mine AS SELECT 1;\n")):
         theirs.parent.mkdir(parents=True, exist_ok=True)
         theirs.write_bytes(text)
-        theirs.chmod(0o600)  # which a file that replaces it keeps
+        theirs.chmod(0o600)  # a replacing file keeps this mode
         refused = harness.bare(write, env=ENVIRONMENT)
         assert refused.code == 2 and f"{theirs}: exists, and is no " in refused.stderr, refused
         assert theirs.read_bytes() == text

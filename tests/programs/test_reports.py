@@ -1,4 +1,4 @@
-"""What people report is among the first two entries of the advice, at its line, with the peak of the fixed program."""
+"""A reported problem is among the first two entries of the advice, with its line and the peak of the fixed program."""
 
 import json
 

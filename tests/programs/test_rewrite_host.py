@@ -1,4 +1,4 @@
-"""Rewrites leave programs alone that change memory without an operator, and survive exceptions inside a rewrite."""
+"""Rewrites do not change programs that modify memory without an operator, and survive exceptions inside a rewrite."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""Rewrites on CUDA, on a simulated GPU: of small tensors every bit, of large ones every byte (cases/cuda_rewrites.py)."""
+"""Rewrites on CUDA, on a simulated GPU: tests compare every bit of small tensors, and the number of bytes of large ones
+(cases/cuda_rewrites.py)."""
 
 import json
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built wi
 
 
 def run(function, *options):
-    done = harness.bare([harness.BINARY, "run", "--simulate-gpu", "H100", *options, "--", harness.PYTHON, PROGRAM, function])
+    done = harness.bare([harness.BINARY, "run", "--gpu", "H100", *options, "--", harness.PYTHON, PROGRAM, function])
     assert done.code == 0, done.stderr
     return done
 
@@ -59,9 +60,9 @@ def test_a_stand_in_of_nans_reaches_no_gradient():
     same("values", "lossless", "--poison")
 
 
-# The bytes saved less when the backward begins, and the reduction of the peak. A tensor that comes back in the backward
-# coexists with its encoding: the bits of a mask, or short indices. Each peak is at a time when one such tensor has come
-# back.
+# The reduction of the saved bytes at the begin of the backward, and the reduction of the peak. A tensor that the
+# backward decodes coexists with its encoding: the bits of a mask, or short indices. At each peak, one such tensor is
+# decoded.
 FEWER = {
     ("frozen_convolutions", "lossless"): (3 * 4 * IMAGES, 3 * 4 * IMAGES),
     ("relus", "lossless"): (2 * (4 * IMAGES - IMAGES // 8), -IMAGES // 8),
@@ -73,7 +74,7 @@ FEWER = {
     ("copies", "lossless"): (0, 0),
     ("copies", "bitwise"): (2 * 4 * IMAGES, 4 * IMAGES),
 }
-SCALAR = 8  # a loss and its gradient may be there at one peak and not at the other
+SCALAR = 8  # a loss and its gradient may be alive at one peak and not at the other
 
 
 @pytest.mark.sampled(4)
@@ -89,7 +90,7 @@ def test_so_many_bytes_are_saved_less(function, apply):
 @pytest.mark.parametrize("level", ["lossless", "bitwise"])
 @pytest.mark.parametrize("net", ["convolutions", "transformer"])
 def test_what_is_predicted_of_a_cuda_recording_comes_true(net, level, tmp_path):
-    figures = list(predictions.compare([harness.PYTHON, PROGRAM, net], tmp_path, level, recording=["--simulate-gpu", "H100"]))
+    figures = list(predictions.compare([harness.PYTHON, PROGRAM, net], tmp_path, level, recording=["--gpu", "H100"]))
     assert {figure.of for figure in figures} == {"peak", "saved"}
     assert all(figure.is_right() for figure in figures), figures
     saved, = (figure for figure in figures if figure.of == "saved")

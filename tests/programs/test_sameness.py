@@ -1,5 +1,5 @@
-"""The same gradients, bit for bit, with every rewrite that claims it as without: over PyTorch's own samples, and over
-what autograd does besides one forward and one backward."""
+"""Every rewrite that guarantees the same bits leaves all gradients unchanged: for PyTorch's own samples, and for
+features of autograd besides one forward and one backward."""
 
 import functools
 import json

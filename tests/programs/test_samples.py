@@ -1,4 +1,4 @@
-"""Every sample: it prints the same with and without recording, and its saves and memory are those PyTorch counts."""
+"""Every sample has the same output with and without recording, and its saves and memory equal PyTorch's counts."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_a_sample_prints_the_same_and_its_saves_are_those_of_the_hooks(name, tar
     recorded, report = harness.record_and_report(command, target)
     assert recorded.said() == alone.said()
 
-    # DataLoader workers are forks: counted as such, nothing else is lost.
+    # DataLoader workers are forked children. The report counts them as forks and has no other loss.
     allowed = {"forked_child"} if name == "dataloader" else set()
     assert harness.lost(report, allowed) == []
 

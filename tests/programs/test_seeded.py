@@ -1,11 +1,12 @@
-"""Programs with one bug each, as people write it (seeded/): the advice names the line that fixes it, what a patch or a fix by
-hand leaves of the peak is what was predicted, and no patch is offered of a file that is another one now.
+"""Programs with one common bug each (seeded/): the advice names the line to fix, the peak after a patch or a fix by
+hand equals the prediction, and a changed file gets no patch.
 
 A line that ends in `# bug` may be named. `# fixed: CODE` behind a line is its replacement when the bug is fixed by
 hand. It is absent where the advice has a patch.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import json
@@ -69,7 +70,7 @@ def advise(repository, target, pid):
 
 
 def choose(value, program, lines):
-    """The entry that a reader would follow, its findings, and all lines that the first two entries name."""
+    """The entry for a reader to follow, its findings, and all lines that the first two entries name."""
     findings = {f["id"]: f for f in value["findings"]}
     named, followed = [], []
     for entry in value["advice"]["entries"][:2]:
@@ -87,7 +88,7 @@ def git(folder, *arguments):
 
 
 def measure(names, folder):
-    """Records programs as they are and fixed by hand, asks for advice, and records those that a patch fixes with it."""
+    """Records programs unchanged and fixed by hand, runs advise, and records the patched programs."""
     repository, fixed = folder / "repository", folder / "fixed"
     repository.mkdir()
     fixed.mkdir()
@@ -128,18 +129,25 @@ def measure(names, folder):
     return outcomes
 
 
-@pytest.fixture(scope="module")
-def pool(request, tmp_path_factory):
-    """Two halves at a time: most of the time goes into imports."""
+@contextlib.contextmanager
+def in_halves(request, make_folder, measure):
+    """outcome(name) of `measure(names, folder)` for the selected tests. Two halves at a time, because imports take most of
+    the time."""
     chosen = sorted({item.callspec.params["name"] for item in request.session.items
                      if item.module is request.module and hasattr(item, "callspec")})
     halves = [half for half in (chosen[::2], chosen[1::2]) if half]
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        futures = [(half, executor.submit(measure, half, tmp_path_factory.mktemp("seeded"))) for half in halves]
+        futures = [(half, executor.submit(measure, half, make_folder())) for half in halves]
 
         @functools.lru_cache
         def outcome(name):
             return next(future for half, future in futures if name in half).result()[name]
+        yield outcome
+
+
+@pytest.fixture(scope="module")
+def pool(request, tmp_path_factory):
+    with in_halves(request, lambda: tmp_path_factory.mktemp("seeded"), measure) as outcome:
         yield outcome
 
 

@@ -28,7 +28,7 @@ def command(options, *program):
 
 def simulated(name, gpu="H100", options=(), env=None, timeout=300):
     """The output of a case on that GPU."""
-    run = harness.bare(command(["--simulate-gpu", gpu, *options], harness.PYTHON, CUDA, name), env=env, timeout=timeout)
+    run = harness.bare(command(["--gpu", gpu, *options], harness.PYTHON, CUDA, name), env=env, timeout=timeout)
     assert run.code == 0, f"{name} ended with {run.code}:\n{run.stdout}{run.stderr}"
     return json.loads(run.stdout.splitlines()[-1])[name]
 
@@ -61,7 +61,7 @@ def test_training_with_adamw_holds_parameters_and_two_states_of_each():
     weights, biases = rounded(4 * 1024 * 1024), rounded(4 * 1024)
     assert seen["parameters"] == 4 * (weights + biases)
     assert seen["left"] == 3 * seen["parameters"] + 4 * 1024 * 1024, "and the input"
-    # When the optimizer steps: parameters, gradients, states, and its temporaries, which are as large again.
+    # In the optimizer's step: parameters, gradients, states, and temporaries of the same size.
     assert seen["allocated"] >= 5 * seen["parameters"] + 4 * 1024 * 1024
     assert seen["requested"] <= seen["allocated"] <= seen["active"] <= seen["reserved"]
     assert seen["reserved"] % (2 * MIB) == 0
@@ -114,9 +114,9 @@ def test_several_gpus_have_their_own_memory():
 
 def test_memory_that_cannot_be_shared_with_a_process_is_said():
     for setting in ("", "expandable_segments:True"):
-        run = harness.bare(command(["--simulate-gpu", "H100"], harness.PYTHON, CUDA, "shared"), env={"PYTORCH_ALLOC_CONF": setting})
+        run = harness.bare(command(["--gpu", "H100"], harness.PYTHON, CUDA, "shared"), env={"PYTORCH_ALLOC_CONF": setting})
         assert json.loads(run.stdout)["shared"] in ("CUDA error: operation not supported", "CUDA driver error: operation not supported")
-        said, = run.stderr.splitlines()  # and nothing of a fabric of GPUs
+        said, = run.stderr.splitlines()  # and no fabric of GPUs
         assert said.startswith("tapelens: the memory of a simulated GPU cannot be shared with another process")
 
 
@@ -130,7 +130,7 @@ def test_layers_of_cudnn_run_forward_and_backward():
 def test_attention_holds_what_its_implementation_holds():
     seen = simulated("attention")
     assert seen["default"] == [2, 8, 1024, 64]
-    scores = 2 * 8 * 1024 * 1024  # elements that only the plain one makes
+    scores = 2 * 8 * 1024 * 1024  # elements that only the plain implementation allocates
     for name in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
         assert seen[name] < 2 * scores < seen["MATH"]
 
@@ -140,7 +140,7 @@ def test_every_library_answers():
 
 
 def test_one_process_is_rank_0_of_a_world():
-    rank, world, total, gathered, sharded = simulated("ranks", options=["--simulate-world", "64"])
+    rank, world, total, gathered, sharded = simulated("ranks", options=["--world", "64"])
     assert (rank, world) == (0, 64)
     assert total == [3.0 * 64, 4.0 * 64]
     assert gathered == 7 * 64
@@ -148,7 +148,7 @@ def test_one_process_is_rank_0_of_a_world():
 
 
 def test_groups_of_a_mesh_have_their_own_size():
-    assert simulated("meshes", "H100x8", options=["--simulate-world", "8"]) == [4, 2, 3]
+    assert simulated("meshes", "H100x8", options=["--world", "8"]) == [4, 2, 3]
 
 
 def test_torch_compile_makes_its_kernels(tmp_path):
@@ -165,7 +165,7 @@ def test_nothing_of_it_is_loaded_without_the_option(target):
 
 
 def test_a_program_on_a_simulated_gpu_is_recorded(target):
-    run = harness.record([harness.PYTHON, CUDA, "adamw"], target, ["--simulate-gpu", "H100"])
+    run = harness.record([harness.PYTHON, CUDA, "adamw"], target, ["--gpu", "H100"])
     assert run.code == 0, run.stderr
     report = harness.report(target)
     assert report["processes"]
@@ -186,7 +186,7 @@ print(every - free == torch.cuda.memory_reserved())
 
 def test_what_is_outside_of_pytorch_is_estimated_and_in_no_figure(target):
     """PyTorch may use all memory of the GPU: `mem_get_info` does not include the estimate."""
-    run = harness.record([harness.PYTHON, "-c", COMMUNICATORS], target, ["--simulate-gpu", "H100:4GiB"])
+    run = harness.record([harness.PYTHON, "-c", COMMUNICATORS], target, ["--gpu", "H100:4GiB"])
     assert (run.code, run.stdout) == (0, "True\n"), run.stderr
     report = harness.report(target)
     process, = report["processes"]
@@ -204,23 +204,23 @@ def test_communicators_from_before_the_first_operator_are_known(target):
     program = ("import torch, torch.distributed as dist; "
                "dist.init_process_group('nccl', store=dist.HashStore(), rank=0, world_size=4, device_id=torch.device('cuda:0')); "
                "torch.ones(1, device='cuda')")
-    run = harness.record([harness.PYTHON, "-c", program], target, ["--simulate-gpu", "H100"])
+    run = harness.record([harness.PYTHON, "-c", program], target, ["--gpu", "H100"])
     assert run.code == 0, run.stderr
     assert harness.report(target)["processes"][0]["outside_estimate"]["nccl_communicators"] == [4]
 
 
 def test_a_program_that_fails_is_told_that_values_were_zero(target):
     program = [harness.PYTHON, "-c", "import torch; assert torch.ones(1 << 20, device='cuda').sum() > 0"]
-    for run in (harness.bare(command(["--simulate-gpu", "H100"], *program)),
-                harness.record(program, target, ["--simulate-gpu", "H100"], quiet=False)):
+    for run in (harness.bare(command(["--gpu", "H100"], *program)),
+                harness.record(program, target, ["--gpu", "H100"], quiet=False)):
         assert run.code == 1
         said, = (line for line in run.stderr.splitlines() if line.startswith("tapelens: the program ended"))
         assert "exit code 1 after it read values that the simulated GPU does not compute" in said and "as zero" in said
-    assert "ended with" not in harness.bare(command(["--simulate-gpu", "H100", "--quiet"], *program)).stderr
+    assert "ended with" not in harness.bare(command(["--gpu", "H100", "--quiet"], *program)).stderr
 
 
 def test_a_training_that_runs_out_of_memory_in_its_forward_is_told_that_and_no_finding(target):
-    run = harness.record([harness.PYTHON, harness.SAMPLES / "cuda" / "gpt.py"], target, ["--simulate-gpu", "H100:2GiB"],
+    run = harness.record([harness.PYTHON, harness.SAMPLES / "cuda" / "gpt.py"], target, ["--gpu", "H100:2GiB"],
                          quiet=False)
     assert run.code == 1 and "torch.OutOfMemoryError" in run.stderr
     said = [line for line in run.stderr.splitlines() if line.startswith("tapelens: ")]
@@ -236,18 +236,18 @@ def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):
         file = pathlib.Path(tmp_path, name)
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    run = harness.bare(command(["--simulate-gpu", "H100"], harness.PYTHON, "-c", "print(1)"), env={"PYTHONPATH": str(tmp_path)})
+    run = harness.bare(command(["--gpu", "H100"], harness.PYTHON, "-c", "print(1)"), env={"PYTHONPATH": str(tmp_path)})
     assert run.code == 2 and run.stdout == ""
     line, = run.stderr.splitlines()
     assert "is built without CUDA" in line and "pip install torch==2.15.0" in line
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--simulate-gpu", "Voodoo"], "there is no GPU 'Voodoo' to simulate"),
-    (["--simulate-gpu", "H100:1KiB"], "is no size of a GPU's memory"),
-    (["--simulate-gpu", "H100", "--simulate-world", "0"], "'0' is no number of ranks"),
-    (["--simulate-gpu", "H100", "--cudnn-workspace", "much"], "'much' is not a size"),
-    (["--simulate-world", "8"], "nothing is simulated without --simulate-gpu"),
+    (["--gpu", "Voodoo"], "there is no GPU 'Voodoo' to simulate"),
+    (["--gpu", "H100:1KiB"], "is no size of a GPU's memory"),
+    (["--gpu", "H100", "--world", "0"], "'0' is not a number of ranks"),
+    (["--gpu", "H100", "--cudnn-workspace", "much"], "'much' is not a size"),
+    (["--world", "8"], "nothing is simulated without --gpu"),
 ])
 def test_what_cannot_be_is_a_line_and_exit_code_2(options, said):
     run = harness.bare(command(options, harness.PYTHON, "-c", "print(1)"))

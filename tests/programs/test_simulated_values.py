@@ -14,7 +14,7 @@ CASES = harness.CASES / "cuda_values.py"
 
 def simulated(name, options=(), env=None):
     """The output of a case on an H100."""
-    run = harness.bare(command(["--simulate-gpu", "H100", *options], harness.PYTHON, CASES, name), env=env)
+    run = harness.bare(command(["--gpu", "H100", *options], harness.PYTHON, CASES, name), env=env)
     assert run.code == 0, f"{name} ended with {run.code}:\n{run.stdout}{run.stderr}"
     assert run.stderr == "", "carrying out is nothing that a program hears of"
     return json.loads(run.stdout.splitlines()[-1])[name]
@@ -33,7 +33,7 @@ def test_what_was_not_computed_reads_as_zero_and_is_finite():
     assert simulated("unknown") == {"sum": 0.0, "finite": True, "log": 0.0, "ratio": 0.0, "nan": False, "random": [0.0, 0.0, 0.0]}
 
 
-# The library of the device reads the variable when it is first asked; the preload library at the first operator.
+# The simulated driver reads the variable at its first call, and the preload library reads it at the first operator.
 WITHOUT_PROBE = """
 import ctypes, os, runpy, sys
 gpu = os.environ["TAPELENS_SIMULATED_GPU"]
@@ -49,7 +49,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_neither_random_numbers_nor_the_gpus_memory_are_disturbed():
     carried = simulated("undisturbed")
     python = [harness.PYTHON, "-c", WITHOUT_PROBE, CASES, "undisturbed"]
-    run = harness.bare(command(["--simulate-gpu", "H100"], *python), check=True)
+    run = harness.bare(command(["--gpu", "H100"], *python), check=True)
     assert json.loads(run.stdout.splitlines()[-1])["undisturbed"] == carried
     assert carried["same"]
 
@@ -78,7 +78,7 @@ def test_ddp_over_nccl_begins_and_trains():
 
 
 def test_places_where_unknown_values_are_read_are_listed(target):
-    run = harness.record([harness.PYTHON, CASES, "places"], target, ["--simulate-gpu", "H100"])
+    run = harness.record([harness.PYTHON, CASES, "places"], target, ["--gpu", "H100"])
     assert run.code == 0, run.stderr
     expected = [(number, match[1]) for number, line in enumerate(CASES.read_text(encoding="utf-8").splitlines(), 1)
                 if (match := re.search(r"# here: (\w+)$", line))]
@@ -95,7 +95,7 @@ def test_places_where_unknown_values_are_read_are_listed(target):
 
 
 def test_a_program_that_reads_only_known_values_has_no_such_places(target):
-    run = harness.record([harness.PYTHON, CASES, "padded"], target, ["--simulate-gpu", "H100"])
+    run = harness.record([harness.PYTHON, CASES, "padded"], target, ["--gpu", "H100"])
     assert run.code == 0, run.stderr
     assert [process["value_reads"] for process in harness.report(target)["processes"]] == [[]]
     assert "may depend on values" not in harness.bare([harness.BINARY, "report", target], check=True).stdout
@@ -117,6 +117,6 @@ PROGRAM_THAT_READS = f"{UNKNOWN}; x.item()"
 ])
 @pytest.mark.parametrize("options", [["run"], ["run", "--apply", "bitwise"], ["record", "-o", "run.tapelens"]], ids=["run", "apply", "record"])
 def test_zeros_are_named_as_a_cause_only_where_a_process_that_failed_read_one(options, program, is_said, tmp_path):
-    run = harness.bare([harness.BINARY, *options, "--simulate-gpu", "H100", "--", harness.PYTHON, "-c", program], cwd=tmp_path)
+    run = harness.bare([harness.BINARY, *options, "--gpu", "H100", "--", harness.PYTHON, "-c", program], cwd=tmp_path)
     assert run.code != 0
     assert (MAY_BE_WHY in run.stderr) == is_said, run.stderr

@@ -11,7 +11,7 @@ SIMULATED = pytest.param("cuda", marks=pytest.mark.skipif(not has_cuda(), reason
 
 @pytest.mark.parametrize("device", ["cpu", SIMULATED])
 def test_a_storage_has_its_bytes_and_its_line(device, target):
-    options = ["--simulate-gpu", "H100"] if device == "cuda" else []
+    options = ["--gpu", "H100"] if device == "cuda" else []
     run = harness.record([harness.PYTHON, harness.CASES / "storages.py", device], target, options)
     assert run.code == 0, run.stderr
     report = harness.report(target, ["--device", "cuda:0" if device == "cuda" else "cpu"])

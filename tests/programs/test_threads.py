@@ -1,4 +1,4 @@
-"""Nothing is lost where several threads are recorded at once."""
+"""Recording several threads at once loses no event."""
 
 import harness
 

@@ -1,4 +1,5 @@
-"""bench/truth.py compares a program on the simulated GPU with a snapshot: here with one of the simulated GPU itself, which a run repeats."""
+"""bench/truth.py compares a program on the simulated GPU with a snapshot. This test uses a snapshot of the simulated
+GPU itself, so the run repeats it."""
 
 import pytest
 
@@ -32,7 +33,7 @@ def fixture_program(tmp_path):
 
 def test_the_same_program_is_the_same_and_another_is_not(program, tmp_path):
     snapshot = tmp_path / "real.pickle"
-    run = harness.bare([harness.BINARY, "run", "--simulate-gpu", "H100", "--", harness.PYTHON, program, "700", snapshot], timeout=600)
+    run = harness.bare([harness.BINARY, "run", "--gpu", "H100", "--", harness.PYTHON, program, "700", snapshot], timeout=600)
     assert run.code == 0, run.stderr
     same = truth(snapshot, "--", program, "700", tmp_path / "again.pickle")
     assert same.code == 0, same.stdout + same.stderr

@@ -37,7 +37,7 @@ COMMANDS = {
     "environment": python("import os; print('LD_PRELOAD' in os.environ, "
                           "[k for k in os.environ if k.startswith('TAPELENS')])"),
 }
-# The environment is how the library gets in; a program that looks sees it.
+# The library is loaded through the environment, so a program can see its variables.
 DIFFERENT = {"environment"}
 
 
@@ -78,7 +78,7 @@ def test_interrupting_reaches_the_program_and_the_recording_is_sealed(target):
                           env=harness.environment(), start_new_session=True) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.3)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: everyone in the foreground group
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the signal goes to the foreground group
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (7, "interrupted once\n", "")
     report = harness.report(target)
@@ -135,7 +135,7 @@ def test_an_unsupported_torch_is_said_once_and_the_program_runs(target):
     assert (recorded.code, recorded.stdout) == (alone.code, alone.stdout)
     lines = recorded.stderr.splitlines()
     assert len(lines) == 1 and "77.3" in lines[0] and "unrecorded" in lines[0], recorded.stderr
-    # Of several processes too, and where nothing is recorded but rewritten.
+    # The same for several processes, and for rewrites without recording.
     twice = harness.record(["sh", "-c", f"'{program}'; '{program}'"], target, quiet=False)
     assert twice.stderr == recorded.stderr
     rewritten = harness.bare([harness.BINARY, "run", "--apply", "lossless", "--", program])

@@ -1,4 +1,4 @@
-"""verify says of real programs what is true of them: the same, not the same and where, not deterministic, failed."""
+"""The verdicts of verify on real programs: identical, different (with the place), not deterministic, failed."""
 
 import json
 import os
@@ -28,6 +28,14 @@ def printed_losses(run):
     return [float(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("loss ")]
 
 
+def test_a_run_that_recomputes_each_layer_is_identical_and_much_smaller(tmp_path):
+    command = [harness.PYTHON, harness.ROOT / "samples/gpt.py", "--size", "medium", "--steps", "3"]
+    run, verdict = verify(["--apply", "recompute"], command, tmp_path)
+    assert run.code == 0, run.stderr
+    assert verdict["verdict"] == "identical"
+    assert verdict["rewritten"]["peak_bytes"] < 0.5 * verdict["bare"]["peak_bytes"]
+
+
 def test_a_lossless_run_is_identical_and_smaller(tmp_path):
     run, verdict = verify(["--apply", "lossless", *SMALL], python(), tmp_path)
     assert run.code == 0, run.stderr
@@ -51,7 +59,7 @@ def test_gradients_of_every_kind_are_compared(how, tmp_path):
     run, verdict = verify(["--apply", "bitwise", *SMALL], python(how), tmp_path)
     assert harness.nothing_differs(run, verdict)
     steps = 3
-    # Of four parameters one never has a gradient; a closure's gradients are taken before its step and after it.
+    # One of four parameters never has a gradient. With a closure, gradients are computed before the step and after it.
     expected = {"strange": 3 * steps, "closure": 3 * (2 * steps - 1)}[how]
     assert verdict["compared"]["gradients"] == expected
     assert verdict["compared"]["losses"] == len(printed_losses(run))
@@ -116,7 +124,7 @@ def test_a_plan_of_the_advisor_is_identical(tmp_path):
     harness.bare([harness.BINARY, "advise", recording, "--write-plan", plan, "-o", os.devnull], check=True)
     sites = json.loads(plan.read_text())["sites"]
     assert sites
-    run, verdict = verify(["--plan", plan, *SMALL], python(), tmp_path)
+    run, verdict = verify(["--apply", plan, *SMALL], python(), tmp_path)
     assert run.code == 0, run.stderr
     assert verdict["identical"]
     assert {row["rewrite"] for row in verdict["applied"]} <= {site["rewrite"] for site in sites}
@@ -159,7 +167,7 @@ def test_sums_in_another_order_are_measured_against_float64(dtype, rounding, tmp
             continue
         assert 0 < one["bare_error"] < rounding and one["rewritten_error"] < rounding, name
         if dtype is None:
-            # Dropout aside, in float64 the whole program can be run by hand.
+            # Except for dropout, the test can run the whole program in float64.
             assert one["bare_error"] == pytest.approx(expected[name], rel=0.2), name
 
 
@@ -208,7 +216,7 @@ def test_a_wrong_rewrite_beside_one_that_adds_in_another_order_is_no_rounding(tm
 
 
 def test_a_wrong_rewrite_whose_level_may_change_bits_is_no_rounding(tmp_path):
-    """It does not say that it adds in another order; verify must not say it for it."""
+    """The rewrite does not declare another order of sums, so verify must not assume one."""
     program = """
 import torch
 torch.manual_seed(1)
@@ -227,7 +235,7 @@ optimizer.step()
 RETURNED = harness.CASES / "returned_gradients.py"
 
 
-# How many gradients each of the three rounds returns.
+# The number of gradients that each of the three rounds returns.
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("how", "count"), [("own", 5), ("materialized", 5), ("maml", 15), ("pinn", 7), ("batched", 1), ("inside", 1)])
 def test_what_torch_autograd_grad_returns_is_compared(how, count, tmp_path):

@@ -1,5 +1,5 @@
-"""verify --patch runs the program with the patch in a copy of its repository, and says what came of it. The user's files stay
-as they are."""
+"""verify --patch runs the program with the patch in a copy of its repository, and reports the result. The user's files
+do not change."""
 
 import json
 import os
@@ -37,8 +37,8 @@ NO_GRAD = """\
  
 +@torch.no_grad()
 """
-# At the peak of the evaluation its input, four results of tanh and one of a layer are there; without its graph the input, which
-# the caller holds, and two results.
+# At the peak of the evaluation its input, four results of tanh and one result of a layer are alive. Without its graph,
+# only the input, which the caller holds, and two results are alive.
 ACTIVATION = 1024 * 256 * 4
 
 
@@ -66,7 +66,7 @@ def contents(folder):
 
 
 def verify(cwd, patch, command, tmp_path, env=None):
-    """The run, and its verdict. Nothing of a run stays behind, neither in the repository nor in the temporary folder."""
+    """The run, and its verdict. Checks that the run leaves no files in the repository and in the temporary folder."""
     verdict, temporary, file = tmp_path / "verdict.json", tmp_path / "temporary", tmp_path / "fix.patch"
     temporary.mkdir(exist_ok=True)
     verdict.unlink(missing_ok=True)
@@ -252,7 +252,7 @@ def test_an_inference_program_is_compared_by_what_it_prints(repository, tmp_path
     other = patch.replace("+@torch.no_grad()", "+torch.manual_seed(1)")
     run, verdict = verify(repository, other, script, tmp_path)
     assert run.code == 1 and verdict["first_difference"]["kind"] == "output" and verdict["first_difference"]["line"] == 1
-    # The output differs by itself; the program fails with the patch alone; the program prints nothing.
+    # The output differs in every run; the program fails only with the patch; the program has no output.
     put(repository, {"infer.py": INFERENCE.replace('"of", __file__', "__import__('time').time_ns()")})
     run, verdict = verify(repository, patch, script, tmp_path)
     assert run.code == 5 and not verdict["deterministic"] and verdict["first_difference"]["line"] == 4

@@ -1,4 +1,4 @@
-"""The window as a person has it: on a desktop, with keys and clicks, from a recording to a plan that verify takes."""
+"""The window on a desktop, with keys and clicks: from a recording to a plan for verify."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import harness
 
 SAMPLE = [harness.PYTHON, harness.SAMPLES / "resnet_finetune.py", "--size", "small"]
 PAGES = 8
-TABS = 41  # the middle of the row with the pages' names, in pixels from above
+TABS = 41  # the middle of the row with the pages' names, in pixels from the top
 
 
 def body(picture):
@@ -46,7 +46,8 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
                 clicked.add(body(screen.settled(window, 0.2)))
             assert clicked == set(pictures), "a click on each name shows its page"
 
-            # The timeline: zoomed with the keyboard, an allocation chosen with the mouse, and all the way back.
+            # On the timeline, zooms with the keyboard, selects an allocation with the mouse, and goes back to the
+            # start.
             screen.key("ctrl+1", "p")
             zoomed = body(screen.settled(window))
             assert zoomed != pictures[0]
@@ -59,7 +60,7 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
             assert body(screen.settled(window)) != zoomed
             screen.key("Escape")
 
-            # The advice: all that a rewrite fixes, as a plan.
+            # On the advice page, saves all findings that a rewrite fixes as a plan.
             screen.key("ctrl+3")
 
             screen.settled(window)
@@ -85,7 +86,7 @@ def test_a_recording_is_looked_at_and_its_plan_is_verified(target, tmp_path):
 
     assert json.loads(plan.read_text())["sites"]
     verdict = tmp_path / "verdict.json"
-    harness.bare([harness.BINARY, "verify", "--plan", plan, "--format", "json", "-o", verdict, "--", *SAMPLE], check=True)
+    harness.bare([harness.BINARY, "verify", "--apply", plan, "--format", "json", "-o", verdict, "--", *SAMPLE], check=True)
     said = json.loads(verdict.read_text())
     assert said["identical"] and said["applied"]
     assert said["rewritten"]["peak_bytes"] <= said["bare"]["peak_bytes"]

@@ -73,7 +73,7 @@ def test_every_byte_has_a_holder_and_every_parameter_its_name(case, recorded):
     parameters = named(peak, "parameter")
     for name, size in truth.items():
         assert parameters[name] >= size, (name, parameters)
-    if case != "fsdp2":  # which has what it gathered under the same names
+    if case != "fsdp2":  # gathered tensors have the same names
         assert sum(parameters.values()) == sum(truth.values())
     if case == "ddp":
         assert {h["name"] for h in holders(report, "communication")} == {"DDP bucket"}

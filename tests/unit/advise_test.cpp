@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/entries.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "testing/model_builder.h"
@@ -289,7 +290,8 @@ TEST_F(Advise, WrongNamesAreSaid) {
   };
   EXPECT_EQ(refused({{"nothing"}, {}, {}}), "there is no check 'nothing': there are test-a, test-b");
   EXPECT_EQ(refused({{}, {}, {{"test-a.max", "1"}}}), "check 'test-a' has no option 'max': it has min-bytes");
-  EXPECT_EQ(refused({{}, {}, {{"min-bytes", "1"}}}), "'min-bytes' is no CHECK.OPTION: the checks are test-a, test-b");
+  EXPECT_EQ(refused({{}, {}, {{"min-bytes", "1"}}}),
+            "'min-bytes' is not of the form CHECK.OPTION: the checks are test-a, test-b");
 }
 
 TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
@@ -301,7 +303,7 @@ TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
   };
   EXPECT_NE(refused().find("there is a check 'test-a' already"), std::string::npos);
   plugin.interface = CheckInterface::kVersion + 1;
-  EXPECT_TRUE(refused().starts_with("x.so: built for version " + std::to_string(plugin.interface)));
+  EXPECT_TRUE(refused().starts_with("x.so: built for the check interface " + std::to_string(plugin.interface)));
   plugin = *rewrites::registration_of<CheckInterface, First>();
   plugin.built_for ^= 1;
   EXPECT_NE(refused().find("another compiler"), std::string::npos);
@@ -403,6 +405,44 @@ TEST(Share, ASaveIsDroppedByOneFindingOnly) {
   EXPECT_EQ(left.extras[0].instead_of, y);
   EXPECT_TRUE(left.keeps.empty());
   EXPECT_TRUE(share(b.process, change, claimed).without.empty());
+}
+
+TEST(Entries, APatchMendsOnlyTheFindingsThatHaveIt) {
+  ProcessBuilder b;
+  const AllocationId first = b.allocate(1, 600), second = b.allocate(2, 300);
+  b.free(8, second);
+  b.free(9, first);
+  b.process.duration = Time{10};
+  b.done();
+  const Provenance provenance(b.process, b.text);
+  const peak::Lifetimes lifetimes(b.process, provenance);
+  const peak::Timeline timeline(b.process, kCpu);
+  const peak::Replay replay(lifetimes, timeline);
+
+  std::vector<Finding> findings;
+  std::vector<Change> changes;
+  const auto add = [&](AllocationId allocation, FileEdits edits) {
+    Change change{{}, static_cast<uint32_t>(changes.size())};
+    change.what.ends.push_back({allocation, Time{0}});
+    Finding finding;
+    finding.check = "test-a";
+    finding.severity = Severity::warning;
+    finding.source = {"train.py", "main", 7};
+    finding.bytes = b.process.allocations.bytes[allocation];
+    finding.peak_before = Bytes{900};
+    finding.peak_after = replay.without(change.what).peak;
+    finding.is_in_all = true;
+    finding.fix.use_edits(std::move(edits));
+    findings.push_back(std::move(finding));
+    changes.push_back(std::move(change));
+  };
+  add(first, {{"train.py", {{6, "x\n"}}, {{6, 1, {"y\n"}}}}});
+  add(second, {});
+  const std::vector<Entry> entries = entries_of(b.process, replay, false, findings, changes);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].peak_after, Bytes{300});
+  EXPECT_EQ(entries[1].peak_after, Bytes{0});
+  EXPECT_TRUE(findings[entries[1].findings.front()].fix.edits.empty());
 }
 
 TEST(PathPattern, NumbersAreLayers) {

@@ -32,15 +32,21 @@ Point at(double budget, int64_t mebibytes, int64_t kept = 10) {
   return point;
 }
 
-class Program : public Runs {
+class Program final : public experiment::Runs {
  public:
   explicit Program(std::function<Point(double)> make) : make_(std::move(make)) {}
-  trace::Result<std::optional<Point>> run(double budget) override {
-    if (asked.size() == interrupted_after) return std::optional<Point>();
-    asked.push_back(budget);
-    return std::optional(make_(budget));
+  trace::Result<std::optional<experiment::Attempt>> run(const experiment::Variation& variation,
+                                                        const std::string& progress) override {
+    const std::string name = budget_name(variation.activation_budget.value_or(-1));
+    EXPECT_EQ(variation.name, "budget-" + name);
+    EXPECT_TRUE(progress.starts_with("budget " + name + ", run ")) << progress;
+    if (asked.size() == interrupted_after) return std::optional<experiment::Attempt>();
+    asked.push_back(*variation.activation_budget);
+    return std::optional<experiment::Attempt>(make_(asked.back()));
   }
+  void tell(const std::string& result) override { told.push_back(result); }
   std::vector<double> asked;
+  std::vector<std::string> told;
   size_t interrupted_after = SIZE_MAX;
 
  private:
@@ -109,7 +115,7 @@ TEST(Budgets, WhatTheTableSays) {
   EXPECT_NE(text.find("keeps the same as 0.5\n"), std::string::npos) << text;
   EXPECT_NE(text.find("no lower than 0.5\n"), std::string::npos) << text;
   EXPECT_NE(text.find("activation_memory_budget = 0.5\n"), std::string::npos) << text;
-  EXPECT_TRUE(is_remarked(found, "With 0.1 less is kept, but the backward, which computes the rest again, needs more"));
+  EXPECT_TRUE(is_remarked(found, "With 0.1 the graph keeps less, but the backward needs more memory"));
   EXPECT_EQ(text.find('\033'), std::string::npos);
   EXPECT_NE(budget_text(found, {.color = true}).find("\033[1m"), std::string::npos);
 }

@@ -107,7 +107,7 @@ void read_column(const ArrowSchema& schema, const ArrowArray& array, Values& int
   }
 }
 
-// All batches of a stream, released in between.
+// All batches of a stream. Each batch is released before the next one.
 Table read(ArrowArrayStream& stream) {
   Table table;
   ArrowSchema schema{};
@@ -232,7 +232,7 @@ TEST_F(CApi, AColumnOutlivesItsBatchTheStreamAndTheRecording) {
   recording.reset();
   ArrowArray batch{};
   ASSERT_EQ(stream.get_next(&stream, &batch), 0);
-  ArrowArray bytes = *batch.children[0], names = *batch.children[1];  // moved, as the specification says
+  ArrowArray bytes = *batch.children[0], names = *batch.children[1];  // moved, as in the specification
   batch.children[0]->release = nullptr;
   batch.children[1]->release = nullptr;
   batch.release(&batch);

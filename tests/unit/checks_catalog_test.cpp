@@ -1,4 +1,4 @@
-// What the folders of plugins/ say of themselves, as the catalog and the built-in checks have it.
+// The catalog of rewrites and the list of built-in checks, both from the folders of plugins/.
 #include <gtest/gtest.h>
 
 #include <algorithm>

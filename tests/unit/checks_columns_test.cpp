@@ -1,14 +1,14 @@
-// Every column of trace/schema.h has a reader. Of small recordings (support/scenes.h) the values of one column after
-// another are changed to others that are as sound, and something that a user sees has to differ: the report, the
-// advice, what rewrites are predicted to do, the verdict, or the threads of the timeline. A column that is only loaded,
-// or only checked for soundness, has no reader.
+// Every column of trace/schema.h has a reader. The test changes the values of one column after another in small
+// recordings (support/scenes.h). The changed values are sound. A visible output must change: the report, the advice,
+// the predicted effect of rewrites, the verdict, or the threads of the timeline. Loading a column or checking its
+// soundness does not count as reading it.
 //
-// Which columns there are and which values they may have is not written down here: columns are asked of the schema,
-// values are taken from the same column and from next to what is there, and what a reader would leave out as unsound is
-// no change. So a column without a reader, a new one too, fails by its name, and so does one whose only reader looks at
-// what no scene has: then the scene is what is missing.
+// The test has no list of columns or values. Columns come from the schema; new values are other values of the same
+// column, or values close to the present one. If loading leaves out a value as unsound, the test tries another value.
+// So the test names each column without a reader, also a new one. It also names a column if no scene has the rows that
+// its only reader uses. In this case, add a scene.
 //
-// The timeline is asked for its input (model/threads.h): who draws it is the window, which is not linked here.
+// For the timeline, the test compares its input (model/threads.h). The window, which draws it, is not linked here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,9 +40,9 @@ namespace {
 using trace::ProcessIndex;
 using trace::Recording;
 
-// ---- what a user sees -------------------------------------------------------------------------------------------
+// ---- visible output ---------------------------------------------------------------------------------------------
 
-// A bare run, and a recording that every other run is read from.
+// A bare run, and one recording for all other runs.
 class TwoRuns final : public verify::Runs {
  public:
   TwoRuns(const verify::Run& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
@@ -75,38 +75,39 @@ std::string threads(const Recording& recording, const model::Process& process) {
   return out;
 }
 
-// Nothing if a check refuses the recording.
-std::optional<std::string> report(const Recording& recording, const advise::Wanted& wanted) {
+// No value if a check refuses the recording.
+std::optional<std::string> report(const run::Run& run, const advise::Wanted& wanted) {
   advise::Checks checks = plugins::builtin_checks();
   const report::Advising advising{checks, wanted, {}};
-  auto report = report::build(recording, {}, &advising);
+  auto report = report::build(run, {}, &advising);
   if (!report) return report.error().message;
   if (!report->advice->refused.empty()) return std::nullopt;
-  report->recording.file_bytes = 0;  // of other values it is another
+  report->recording.file_bytes = 0;  // depends on the compressed size of the values
   return report::json(*report);
 }
 
-// Nothing if the recording is not sound. `bare`: the run that it is verified against.
+// The visible output. No value if the recording is not sound. `bare`: the run to compare with in the verdict.
 std::optional<std::string> seen(const std::string& path, const verify::Run& bare, const trace::TestFolder& sources) {
-  const auto recording = Recording::open(path);
-  if (!recording || !recording->left_out().empty()) return std::nullopt;
-  const model::Text text = model::load_text(*recording);
-  const model::Process process = model::load_process(*recording, text, ProcessIndex{0});
+  const auto run = run::Run::open(path);
+  if (!run || !run->recording().left_out().empty()) return std::nullopt;
+  const model::Text& text = run->text();
+  const auto first = run->process(0);
+  const model::Process& process = first->process();
   if (!text.left_out.empty() || !process.left_out.empty()) return std::nullopt;
   advise::Wanted wanted;
   wanted.sources = {check::source_tree_at(sources.path())};
-  const auto advised = report(*recording, wanted);
+  const auto advised = report(*run, wanted);
   wanted.applying.emplace();
   wanted.applying->level = wanted.applying->name = "bitwise";
-  const auto predicted = report(*recording, wanted);
+  const auto predicted = report(*run, wanted);
   if (!advised || !predicted) return std::nullopt;
-  return *advised + *predicted + verdict(bare, path) + threads(*recording, process);
+  return *advised + *predicted + verdict(bare, path) + threads(run->recording(), process);
 }
 
 // ---- other values -----------------------------------------------------------------------------------------------
 
-// Calls fits(values) with one change after another until it says yes: one row, all rows with one value, two rows
-// exchanged, all rows. Whether they are sound is not known here.
+// Calls fits(values) with one change after another until fits() returns true. The changes: one row, all rows with one
+// value, a swap of two rows, all rows. They may be unsound.
 template <class T>
 bool any_change(const std::vector<T>& values, const std::function<bool(const std::vector<T>&)>& fits) {
   const std::set<T> known(values.begin(), values.end());
@@ -141,7 +142,7 @@ bool any_change(const std::vector<T>& values, const std::function<bool(const std
   });
 }
 
-// A recording, and what is seen of it.
+// A recording, and its visible output.
 class Subject {
  public:
   explicit Subject(const testing::Scene& scene)
@@ -155,18 +156,18 @@ class Subject {
 
   const std::string& name() const { return scene_.name(); }
   bool has(const trace::ColumnKey& key) const { return recording_.rows(key.table, ProcessIndex{0}) > 0; }
-  // Whether other values of the column are seen.
+  // Whether some other values of the column change the visible output.
   template <class Key>
   bool shows(const Key& key) const {
     using Raw = typename Key::Raw;
     return any_change<Raw>(values(key), [&](const std::vector<Raw>& other) {
-      // No reader takes times that fall: not worth a file.
+      // Every reader refuses decreasing times, so the test writes no file for them.
       constexpr bool kNeverFalls =
           std::is_same_v<typename Key::Value, trace::Time> && Key::kTransform == trace::Transform::delta;
       return (!kNeverFalls || std::ranges::is_sorted(other)) && shows(key, other);
     });
   }
-  // Whether these values are seen as others. False, too: they are not sound.
+  // Whether these values change the visible output. False as well if they are not sound.
   template <class Raw>
   bool shows(const trace::Column<Raw>& key, const std::vector<Raw>& values) const {
     testing::SealedParts parts = *testing::SealedParts::of(file_);

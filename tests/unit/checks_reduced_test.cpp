@@ -1,38 +1,27 @@
-// Large intermediates that are made from little and reduced to little, and small views of large storages: what their
-// checks find in recordings that are made up, and that twice as long a recording takes about twice as long.
+// Checks for large intermediates with small inputs and small results, and for small views of large storages. Synthetic
+// recordings show the findings, and that the time of the checks grows linearly with the recording.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <ctime>
 #include <string>
 #include <vector>
 
-#include "analyzer/advise/advice.h"
-#include "plugins/builtin.h"
-#include "testing/model_builder.h"
+#include "tests/unit/support/advised_recording.h"
+#include "tests/unit/support/doubling.h"
 
 namespace tapelens::advise {
 namespace {
 
-using testing::kCpu;
-using testing::ProcessBuilder;
+using testing::AdvisedRecording;
 
 constexpr int64_t kLarge = 1 << 20, kSmall = 1 << 10;
 
-struct Recording : ProcessBuilder {
+struct Recording : AdvisedRecording {
   StackId here = stack({frame("pairs.py", 7, "step")}), there = stack({frame("pairs.py", 8, "step")});
   LayoutId row = layout("float32", 4, {kSmall / 4});
-  int64_t now = 10;
 
-  OperatorId run(const std::string& name, StackId line, const std::vector<AllocationId>& inputs) {
-    now += 10;
-    return op(now, now + 5, name, {}, line, inputs);
-  }
   AllocationId make(const std::string& name, int64_t bytes, const std::vector<AllocationId>& inputs) {
-    const OperatorId op = run(name, here, inputs);
-    return allocate(now + 1, bytes, op);
+    return AdvisedRecording::make(name, here, bytes, inputs);
   }
-  void drop(AllocationId allocation) { free(++now + 8, allocation); }
 
   // (x[:, None] - y).OPERATOR().sum(-1)
   void differences(AllocationId x, AllocationId y, const std::string& operation, int64_t kept = kSmall) {
@@ -41,7 +30,7 @@ struct Recording : ProcessBuilder {
     const AllocationId sum = make("aten::sum", kept, {changed});
     drop(difference), drop(changed), drop(sum);
   }
-  // found.append(hidden[:, 0]), and torch.cat of some of them.
+  // found.append(hidden[:, 0]), and torch.cat of some views.
   void views(int count) {
     std::vector<AllocationId> storages;
     for (int i = 0; i < count; ++i) {
@@ -52,16 +41,6 @@ struct Recording : ProcessBuilder {
     for (int i = 0; i < count; ++i) view(joined, row);
     allocate(now + 1, kSmall * count, joined);
     for (const AllocationId storage : storages) drop(storage);
-  }
-
-  Advice advice(const std::string& check) {
-    process.information.push_back({string("torch_version"), string("2.15.0")});
-    process.duration = Time{now + 100};
-    done();
-    Checks checks = plugins::builtin_checks();
-    Wanted wanted;
-    wanted.checks = {check};
-    return advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
   }
 };
 
@@ -122,7 +101,7 @@ TEST(SmallView, OneStorageMayBeInAVariable) {
   EXPECT_TRUE(recording.advice("small-view").findings.empty());
 }
 
-// Of `count` distances and lists of views.
+// The processor time of the check for `count` distances and lists of views.
 double seconds(int count) {
   Recording recording;
   const AllocationId x = recording.allocate(1, kSmall), y = recording.allocate(2, kSmall);
@@ -130,16 +109,12 @@ double seconds(int count) {
     recording.differences(x, y, i % 2 == 0 ? "aten::pow" : "aten::clamp");
     recording.views(4);
   }
-  const std::clock_t begin = std::clock();
-  recording.advice("reduced-intermediate");
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  return testing::seconds_of([&] { recording.advice("reduced-intermediate"); });
 }
 
 TEST(ReducedIntermediate, TwiceTheRecordingTakesAboutTwiceTheTime) {
   constexpr int kCount = 10'000;
-  const double once = std::min(seconds(kCount), seconds(kCount));
-  const double twice = std::min(seconds(2 * kCount), seconds(2 * kCount));
-  EXPECT_LT(twice, 3 * once + 0.05) << once << " s";
+  testing::expect_linear([](int times) { return testing::Costs{{"reduced-intermediate", seconds(times * kCount)}}; });
 }
 
 }  // namespace

@@ -1,47 +1,30 @@
-// Memory that a setting or a reference to an old object holds: temporaries of an optimizer's step, models that a line
-// makes anew.
+// Memory that a setting or a reference to an old object holds: temporaries of an optimizer's step, and old models of a
+// line that makes a new one.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "analyzer/advise/advice.h"
-#include "plugins/builtin.h"
-#include "testing/model_builder.h"
+#include "tests/unit/support/advised_recording.h"
 
 namespace tapelens::advise {
 namespace {
 
-using testing::kCpu;
-using testing::ProcessBuilder;
+using testing::AdvisedRecording;
 
 constexpr int64_t kBytes = 1 << 20;
 
-struct Recording : ProcessBuilder {
+struct Recording : AdvisedRecording {
   StackId here = stack({frame("train.py", 7, "main")});
-  int64_t now = 10;
 
   OperatorId run(const std::string& name, const std::vector<AllocationId>& inputs = {}) {
-    now += 10;
-    return op(now, now + 5, name, {}, here, inputs);
+    return AdvisedRecording::run(name, here, inputs);
   }
   AllocationId make(const std::string& name, const std::vector<AllocationId>& inputs = {}) {
-    const OperatorId made = run(name, inputs);
-    return allocate(now + 1, kBytes, made);
-  }
-  void drop(AllocationId allocation) { free(++now + 8, allocation); }
-
-  Advice advice(const std::string& check) {
-    process.information.push_back({string("torch_version"), string("2.15.0")});
-    process.duration = Time{now + 100};
-    done();
-    Checks checks = plugins::builtin_checks();
-    Wanted wanted;
-    wanted.checks = {check};
-    return advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
+    return AdvisedRecording::make(name, here, kBytes, inputs);
   }
 };
 
-// One step, which takes the root of a moment.
+// Advice for one optimizer step, which computes the square root of a moment.
 Advice advice_of_step(const std::string& root) {
   Recording recording;
   const AllocationId parameter = recording.make("aten::empty"), moment = recording.make("aten::zeros");
@@ -66,7 +49,7 @@ TEST(OptimizerTemporaries, ThoseOfOneParameterAtATimeStay) {
   EXPECT_TRUE(advice_of_step("aten::sqrt").findings.empty());
 }
 
-// Models of a parameter each, which the line makes one after the other and all of which live to the end.
+// Advice for models of one parameter each. One line makes them one after the other, and all live to the end.
 Advice advice_of_models(int count, bool are_used_at_the_end) {
   Recording recording;
   std::vector<AllocationId> models;

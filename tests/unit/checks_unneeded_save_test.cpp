@@ -1,4 +1,4 @@
-// The check unneeded-save: which rows of the table of needs hold for a node, and what is reported of them.
+// The check unneeded-save: selects the rows of the table of needs that hold for a node, and reports their saves.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -52,7 +52,8 @@ TEST(Needs, TheRowsOfAFieldAreFound) {
   EXPECT_TRUE(needs_of(rows, "", "").empty());
 }
 
-// A convolution whose input dies with its save, made by one whose gradient is wanted.
+// Two convolutions. The first one makes the input of the second, and the program requests the first one's gradient. The
+// input is freed with the second one's save.
 struct Convolution : ProcessBuilder {
   struct Case {
     bool weight_wanted = false;

@@ -1,6 +1,5 @@
-// Checks walk over graphs. Each node and edge is looked at a few times, whatever hangs on what: a ladder, of which the
-// paths are more than anybody can count, a tensor that all nodes saved, and edges that lead around in a circle, as no
-// program can make them.
+// Checks walk over graphs and visit each node and edge only a few times. The graphs are hard for a walk: a ladder with
+// exponentially many paths, a tensor that all nodes save, and cycles of edges, which no program can make.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -16,19 +15,19 @@ using testing::kCpu;
 using testing::ProcessBuilder;
 
 constexpr uint32_t kNodes = 100'000;
-constexpr double kMostSeconds = 20;  // of the processor, for all checks: quadratic ones take minutes
+constexpr double kMostSeconds = 20;  // processor time of all checks; a quadratic check takes minutes
 
 struct Shape {
-  std::vector<std::string> operators, nodes;  // one after another, again and again
-  int64_t bytes;                              // of each result
+  std::vector<std::string> operators, nodes;  // repeated in this order
+  int64_t bytes;                              // bytes of each result
   uint32_t steps = 1;
-  bool is_forged = false;    // edges to any node
-  bool is_evaluated = true;  // in one backward at the end
-  uint32_t apart = 0;        // nodes of one graph, which the last one sums up with the others; 0: one graph
+  bool is_forged = false;    // edges lead to arbitrary nodes
+  bool is_evaluated = true;  // by one backward at the end
+  uint32_t apart = 0;        // nodes of each separate graph; the last node sums all graphs; 0: one graph
   uint32_t backwards = 1;
 };
 
-// x[i] = f(x[i - 1], x[i - 2], batch), of which each saves what it read.
+// x[i] = f(x[i - 1], x[i - 2], batch). Each node saves its inputs.
 struct Ladder : ProcessBuilder {
   explicit Ladder(const Shape& shape) {
     const StackId here = stack({frame("train.py", 7, "step")});

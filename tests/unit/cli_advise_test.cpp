@@ -1,9 +1,11 @@
-// `tapelens advise` and `tapelens checks` as programs: options, exit codes, and the shared libraries that they load.
+// `tapelens advise` as a program: options, exit codes, and the shared libraries that they load.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analyzer/check/check.h"
+#include "analyzer/text/format.h"
+#include "cli/checking.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/cli_process.h"
 
@@ -76,17 +78,16 @@ TEST_F(Advising, APluginIsFoundInTheFoldersOfItsVariable) {
   std::filesystem::create_directory(folder_ / "plugins");
   std::filesystem::copy(kPlugins + "float64-save.so", folder_ / "plugins");
   const Words environment = {"TAPELENS_PLUGIN_PATH=" + folder_ / "plugins" + ":"};
-  EXPECT_EQ(lines_with(here({"checks"}, environment).out, "float64-save"), 1u);
+  EXPECT_EQ(lines_with(here({"advise", "--list"}, environment).out, "float64-save"), 1u);
   EXPECT_NE(here({"report", "run.tapelens"}, environment).out.find("saves float64"), std::string::npos);
-  EXPECT_EQ(lines_with(here({"checks"}).out, "float64-save"), 0u);
+  EXPECT_EQ(lines_with(here({"advise", "--list"}).out, "float64-save"), 0u);
 }
 
 TEST_F(Advising, WhatIsNoPluginForThisTapelensIsRefusedInOneLineAndTheRestGoesOn) {
   write_file(folder_ / "text.so", "not a shared library");
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {kPlugins + "other_interface.so", "version " + std::to_string(check::CheckInterface::kVersion + 1) +
-                                            " of the check interface, not for " +
-                                            std::to_string(check::CheckInterface::kVersion)},
+      {kPlugins + "other_interface.so", "check interface " + std::to_string(check::CheckInterface::kVersion + 1) +
+                                            ", not for " + std::to_string(check::CheckInterface::kVersion)},
       {kPlugins + "other_layout.so", "another compiler or other headers"},
       {kPlugins + "no_plugin.so", "not a plugin"},
       {kPlugins + "twin.so", "there is a check 'trivial-concat' already"},
@@ -139,7 +140,7 @@ TEST_F(Advising, FailOnIsExitCode1WhenAFindingIsAsGrave) {
   EXPECT_EQ(with_sample({"--fail-on", "warning"}).exit_code, 0);
   const Outcome grave = with_sample({"--fail-on", "info"});
   EXPECT_EQ(grave.exit_code, 1);
-  EXPECT_NE(grave.out, "");  // the findings are written nevertheless
+  EXPECT_NE(grave.out, "");  // the command still writes the findings
   EXPECT_NE(grave.err.find("1 finding is of severity info or higher"), std::string::npos) << grave.err;
 }
 
@@ -148,7 +149,7 @@ TEST_F(Advising, WrongUsageIsExitCode2AndSaysWhatThereIs) {
       {{"--check", "trivial-concatt"}, "did you mean 'trivial-concat'?"},
       {{"--option", "trivial-concat.min"}, "CHECK.NAME=VALUE"},
       {{"--option", "trivial-concat.much=1"}, "it has min-bytes"},
-      {{"--option", "nothing.much=1"}, "no CHECK.OPTION"},
+      {{"--option", "nothing.much=1"}, "not of the form CHECK.OPTION"},
       {{"--min-bytes", "much"}, "1MiB"},
       {{"--fits", "much"}, "24GiB"},
       {{"--format", "xml"}, "sarif"},
@@ -202,18 +203,37 @@ TEST_F(Advising, ThePlanIsWrittenBesideTheFindings) {
   EXPECT_TRUE(plan["sites"].is_array());
 }
 
-TEST_F(Advising, ChecksListsAllAndExplainsOne) {
-  const Outcome all = here({"checks"}), one = here({"checks", "trivial-concat"});
+TEST_F(Advising, ListsAllChecksAndExplainsOne) {
+  const Outcome all = here({"advise", "--list"}), one = here({"advise", "--list", "trivial-concat"});
   EXPECT_EQ(all.exit_code, 0);
   EXPECT_EQ(lines_with(all.out, "trivial-concat "), 1u) << all.out;
   EXPECT_TRUE(one.out.starts_with("trivial-concat: ")) << one.out;
   EXPECT_NE(one.out.find("min-bytes"), std::string::npos);
-  EXPECT_EQ(one.out.find("```"), std::string::npos);
-  const Outcome wrong = here({"checks", "trivial-concta"});
+  const Outcome wrong = here({"advise", "--list", "trivial-concta"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("did you mean 'trivial-concat'?"), std::string::npos) << wrong.err;
-  const Outcome plugin = here({"checks", "float64-save", "--plugin", kPlugins + "float64-save.so"});
+  const Outcome plugin = here({"advise", "--list", "float64-save", "--plugin", kPlugins + "float64-save.so"});
   EXPECT_NE(plugin.out.find("Training seldom needs float64"), std::string::npos) << plugin.out;
+  EXPECT_EQ(here({"advise", "--list", "--plugin", kPlugins + "float64-save.so", "float64-save"}).out, plugin.out);
+  EXPECT_EQ(here({"advise", "--check", "wide-save", "run.tapelens"}).out, advise({"--check", "wide-save"}).out);
+  const Outcome nothing = here({"advise"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_NE(nothing.err.find("FILE is required"), std::string::npos) << nothing.err;
+}
+
+TEST_F(Advising, PagesOfChecksHaveNoMarksOfMarkdown) {
+  for (const std::string& id : cli::ids(cli::all_checks())) {
+    const std::string page = here({"advise", "--list", id}).out;
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("    ")) continue;  // code
+      for (const char* mark : {"```", "**", "](", "| ", " |", "`"}) {
+        EXPECT_EQ(line.find(mark), std::string::npos) << id << ": " << line;
+      }
+      EXPECT_FALSE(line.starts_with("#")) << id << ": " << line;
+      EXPECT_LE(text::columns(line), 100u) << id << ": " << line;
+    }
+  }
 }
 
 }  // namespace

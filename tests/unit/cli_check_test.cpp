@@ -67,8 +67,10 @@ TEST_F(Gating, SettingsComeFromAFileAndOptionsStandOverIt) {
 
 TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
   expect_one_line(check(), 2, "nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
-  expect_one_line(check({"--budget", "peek<=1MiB"}), 2, "'peek' is none of peak, saved, reserved, allocations");
-  expect_one_line(check({"--budget", "peak<=1MiB", "--tolerance", "much"}), 2, "'much' is no tolerance, like 1% or 0");
+  expect_one_line(check({"--budget", "peek<=1MiB"}), 2,
+                  "'peek' is not a metric: use peak, saved, reserved or allocations");
+  expect_one_line(check({"--budget", "peak<=1MiB", "--tolerance", "much"}), 2,
+                  "'much' is not a tolerance, like 1% or 0");
   expect_one_line(check({"--budget", "peak<=1MiB", "--fail-on", "warnin"}), 2, "did you mean 'warning'");
   expect_one_line(check({"--baseline", "main.tapelens"}), 3, "main.tapelens");
   expect_one_line(check({"--baseline", "main.json"}), 3, "main.json: cannot be read: ");

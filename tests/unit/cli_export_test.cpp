@@ -19,7 +19,7 @@ class Exporting : public testing::Test {
     return run(words, setting);
   }
   Outcome exported(Words options) {
-    options.insert(options.begin(), {"export", "run.tapelens", "--to"});
+    options.insert(options.begin(), {"export", "run.tapelens", "--format"});
     return here(options);
   }
   size_t files() const {
@@ -72,7 +72,7 @@ TEST_F(Exporting, WrongUsageIsExitCode2AndSaysWhatThereIs) {
       {{"perfeto"}, "did you mean 'perfetto'"},
       {{"perfetto", "--process", "1"}, "nothing was allocated by that process"},
       {{"perfetto", "--device", "cuda:7"}, "(cpu)"},
-      {{"perfetto", "--python", "python3"}, "--to parquet"},
+      {{"perfetto", "--python", "python3"}, "--format parquet"},
       {{"parquet", "--device", "cpu"}, "all processes and devices"}};
   for (const auto& [options, said] : wrong) {
     const Outcome outcome = exported(options);
@@ -89,7 +89,7 @@ TEST_F(Exporting, WhatIsDamagedOrCannotBeWrittenIsExitCode3) {
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   write_file(folder_ / "damaged.tapelens", bytes);
   for (const char* format : {"perfetto", "snapshot", "speedscope", "sqlite"}) {
-    const Outcome outcome = here({"export", "damaged.tapelens", "--to", format});
+    const Outcome outcome = here({"export", "damaged.tapelens", "--format", format});
     EXPECT_EQ(outcome.exit_code, 3) << format;
     EXPECT_TRUE(outcome.err.starts_with("tapelens: damaged.tapelens: ")) << outcome.err;
     EXPECT_EQ(exported({format, "-o", "none/out"}).exit_code, 3);
@@ -101,7 +101,7 @@ TEST_F(Exporting, WhatIsDamagedOrCannotBeWrittenIsExitCode3) {
 TEST_F(Exporting, ParquetIsThePythonPackages) {
   write_file(folder_ / "python", "#!/bin/sh\n[ \"$1\" = -c ] && exit \"$HAS_NOT\"\necho \"$@\"\n", true);
   const auto with = [&](const char* has_not, Words options) {
-    options.insert(options.begin(), {kTapelens, "export", "run.tapelens", "--to", "parquet"});
+    options.insert(options.begin(), {kTapelens, "export", "run.tapelens", "--format", "parquet"});
     Setting setting;
     setting.folder = folder_.path();
     setting.environment = {std::string("HAS_NOT=") + has_not};

@@ -29,7 +29,7 @@ TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
                   "--gpu: there is no GPU 'A100' to simulate: is it A100-80GB or A100-40GB?");
   expect_one_line(fit({"--gpu", "H100,H100", "--vary", "1..4"}, echo), "'H100' was given more than once");
   expect_one_line(fit({"--gpu", "H100"}, echo), "--vary: is missing: the command has a {}");
-  expect_one_line(fit({"--gpu", "H100", "--vary", "4..1"}, echo), "'4..1' are no sizes, like 1..256");
+  expect_one_line(fit({"--gpu", "H100", "--vary", "4..1"}, echo), "'4..1' is not a list of sizes, like 1..256");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, {"echo", "1"}), "no argument of the command has {}");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--placeholder", "SIZE"}, echo),
                   "has SIZE in place of the size");
@@ -38,7 +38,7 @@ TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
     expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--steps", steps}, echo), "is neither 2 or more nor all");
   }
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--limit", "soon"}, echo), "'soon' is no time, like 120s");
-  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--world", "many"}, echo), "--world: 'many' is no number");
+  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--world", "many"}, echo), "--world: 'many' is not a number");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, {}), "no command to run");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, echo), "libtapelens_gpu.so is not installed");
 }

@@ -51,9 +51,9 @@ std::vector<Case> all_cases() {
                      {"run.tapelens", "memory.json"}});
   }
   for (const char* format : {"perfetto", "snapshot", "speedscope"}) {
-    cases.push_back({{"export", "run.tapelens", "--to", format}, "-o", true, false});
+    cases.push_back({{"export", "run.tapelens", "--format", format}, "-o", true, false});
   }
-  cases.push_back({{"export", "run.tapelens", "--to", "sqlite"}, "-o", false, false});
+  cases.push_back({{"export", "run.tapelens", "--format", "sqlite"}, "-o", false, false});
   cases.push_back({{"check", "run.tapelens"}, "--write-baseline", true, false});
   cases.push_back({{"advise", "run.tapelens", "-o", "advice.txt"}, "--write-plan", true, false});
   cases.push_back({{"advise", "run.tapelens", "-o", "advice.txt"}, "--patch", true, false});
@@ -175,8 +175,8 @@ TEST_F(Outputs, TheFilesOfASettingAreInputsToo) {
   write_file(folder_ / "tapelens.toml", "[check]\nbudgets = [\"peak<=1GiB\"]\n");
   here({"advise", "run.tapelens", "--write-plan", "plan.json"});
   for (const Words& words : {Words{"check", "run.tapelens", "-o", "tapelens.toml", "--force"},
-                             Words{"advise", "run.tapelens", "--plan", "plan.json", "-o", "plan.json", "--force"},
-                             Words{"advise", "run.tapelens", "--plan", "plan.json", "--write-plan", "plan.json"}}) {
+                             Words{"advise", "run.tapelens", "--apply", "plan.json", "-o", "plan.json", "--force"},
+                             Words{"advise", "run.tapelens", "--apply", "plan.json", "--write-plan", "plan.json"}}) {
     expect_refused(here(words), "is an input of this command", words[2]);
   }
 }
@@ -338,9 +338,9 @@ TEST_F(Outputs, AUsersHtmlJsonSqlitePickleAndNotesAreNotOurs) {
        "{\n  \"schema_version\": 1,\n  \"version\": \"2\",\n  \"devices\": []\n}\n"},
       {{"check", "run.tapelens", "--budget", "peak<=1GiB", "--format", "sarif"},
        "{\n  \"$schema\": \"x\",\n  \"version\": \"2.1.0\",\n  \"runs\": []\n}\n"},
-      {{"export", "run.tapelens", "--to", "snapshot"}, "\x80\x04}(\x8c\x04path\x8c\x10/Tapelens runs/au."},
-      {{"export", "run.tapelens", "--to", "speedscope"}, "{\"name\": \"\\\"Tapelens \"}\n"},
-      {{"export", "run.tapelens", "--to", "sqlite"}, "SQLite format 3" + std::string(100, '\0') + "TPLN"},
+      {{"export", "run.tapelens", "--format", "snapshot"}, "\x80\x04}(\x8c\x04path\x8c\x10/Tapelens runs/au."},
+      {{"export", "run.tapelens", "--format", "speedscope"}, "{\"name\": \"\\\"Tapelens \"}\n"},
+      {{"export", "run.tapelens", "--format", "sqlite"}, "SQLite format 3" + std::string(100, '\0') + "TPLN"},
       {{"report", "run.tapelens"}, "Written by tapelens report\n\nand this is what I think of it\n"},
       {{"advise", "run.tapelens", "-o", "/dev/null", "--write-plan"}, "{\n  \"tapelens_plan\": 1\n}\n"}};
   for (const auto& [command, text] : theirs) {

@@ -84,7 +84,7 @@ TEST_F(RanksOfAJob, WhatIsNotThereIsSaid) {
   fs::create_directory(folder_ / "empty");
   Outcome outcome = here({kTapelens, "ranks", "empty"});
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_NE(outcome.err.find("there is no recording (*.tapelens) in it"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("the folder has no recording (*.tapelens)"), std::string::npos) << outcome.err;
   outcome = here({kTapelens, "ranks", "nothing.tapelens"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_NE(outcome.err.find("nothing.tapelens"), std::string::npos) << outcome.err;

@@ -1,4 +1,4 @@
-// `tapelens record` around commands that do not use it: they behave as without it.
+// `tapelens record` with commands that do not use PyTorch: they behave as without Tapelens.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>

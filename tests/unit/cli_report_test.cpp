@@ -76,7 +76,7 @@ TEST_F(Reporting, FailAboveIsExitCode1OnlyWhenThePeakIsGreater) {
   EXPECT_EQ(report({"--fail-above", "3MiB"}).exit_code, 0);
   const Outcome above = report({"--fail-above", "3145727"});
   EXPECT_EQ(above.exit_code, 1);
-  EXPECT_NE(above.out, "");  // the report is written nevertheless
+  EXPECT_NE(above.out, "");  // the command still writes the report
   EXPECT_NE(above.err.find("is above"), std::string::npos) << above.err;
 }
 

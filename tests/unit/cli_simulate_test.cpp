@@ -21,7 +21,7 @@ void expect_one_line(const Outcome& outcome, const std::string& part) {
 }
 
 TEST(Gpus, AreListedOneALine) {
-  const Outcome outcome = tapelens({"gpus"});
+  const Outcome outcome = tapelens({"fit", "--list-gpus"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const simulated::Card& card : simulated::cards()) {
@@ -39,20 +39,20 @@ TEST(Gpus, ThatThereAreNotAreRefusedBeforeTheCommandRuns) {
       options.insert(options.end(), {"--", "echo", "ran"});
       return tapelens(options);
     };
-    expect_one_line(asked({"--simulate-gpu", "A100"}), "is it A100-80GB or A100-40GB?");
-    expect_one_line(asked({"--simulate-gpu", ""}), "tapelens gpus lists them");
-    expect_one_line(asked({"--simulate-gpu", "H100x0"}), "is no number of GPUs");
-    expect_one_line(asked({"--simulate-gpu", "H100:lots"}), "is no size of a GPU's memory");
-    expect_one_line(asked({"--simulate-gpu", "H100", "--simulate-world", "many"}), "'many' is no number of ranks");
-    expect_one_line(asked({"--simulate-gpu", "H100", "--cudnn-workspace", "lots"}), "'lots' is not a size");
-    expect_one_line(asked({"--simulate-world", "8"}), "nothing is simulated without --simulate-gpu");
-    expect_one_line(asked({"--cudnn-workspace", "1MiB"}), "nothing is simulated without --simulate-gpu");
+    expect_one_line(asked({"--gpu", "A100"}), "is it A100-80GB or A100-40GB?");
+    expect_one_line(asked({"--gpu", ""}), "tapelens fit --list-gpus lists them");
+    expect_one_line(asked({"--gpu", "H100x0"}), "is no number of GPUs");
+    expect_one_line(asked({"--gpu", "H100:lots"}), "is no size of a GPU's memory");
+    expect_one_line(asked({"--gpu", "H100", "--world", "many"}), "'many' is not a number of ranks");
+    expect_one_line(asked({"--gpu", "H100", "--cudnn-workspace", "lots"}), "'lots' is not a size");
+    expect_one_line(asked({"--world", "8"}), "nothing is simulated without --gpu");
+    expect_one_line(asked({"--cudnn-workspace", "1MiB"}), "nothing is simulated without --gpu");
   }
 }
 
 TEST(Gpus, CannotBeSimulatedWithoutTheDevicesLibraryAndThenNothingRuns) {
   for (const char* command : {"record", "run"}) {
-    expect_one_line(tapelens({command, "--simulate-gpu", "H100", "--", "echo", "ran"}),
+    expect_one_line(tapelens({command, "--gpu", "H100", "--", "echo", "ran"}),
                     "libtapelens_gpu.so is not installed beside this tapelens");
   }
 }

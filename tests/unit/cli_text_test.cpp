@@ -1,18 +1,22 @@
 // Sizes, steps, quoting and suggestions of the command line.
 #include <gtest/gtest.h>
 
-#include "analyzer/report/escape.h"
+#include "analyzer/text/escape.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
 namespace {
 
-TEST(Text, SizesAreReadInPowersOf1024) {
+TEST(Text, MebibytesAreAPowerOf1024AndMegabytesOf1000) {
   EXPECT_EQ(parse_bytes("8GiB"), uint64_t{8} << 30);
   EXPECT_EQ(parse_bytes("500M"), uint64_t{500} << 20);
   EXPECT_EQ(parse_bytes("1.5k"), 1536u);
+  EXPECT_EQ(parse_bytes("3Gi"), uint64_t{3} << 30);
   EXPECT_EQ(parse_bytes("4096"), 4096u);
-  EXPECT_EQ(parse_bytes("2 TB"), uint64_t{2} << 40);
+  EXPECT_EQ(parse_bytes("4096 B"), 4096u);
+  EXPECT_EQ(parse_bytes("1.5kB"), 1500u);
+  EXPECT_EQ(parse_bytes("500MB"), 500'000'000u);
+  EXPECT_EQ(parse_bytes("2 tb"), 2'000'000'000'000u);
 }
 
 TEST(Text, WhatIsNoSizeIsRefused) {
@@ -34,10 +38,10 @@ TEST(Text, StepsThatHoldNoStepAreRefused) {
 }
 
 TEST(Text, QuotedWordsAreReadBackByAShell) {
-  EXPECT_EQ(report::shell_quote("train.py"), "train.py");
-  EXPECT_EQ(report::shell_quote(""), "''");
-  EXPECT_EQ(report::shell_quote("it's"), "'it'\\''s'");
-  EXPECT_EQ(report::shell_quote(std::vector<std::string>{"python", "-c", "print(1)"}), "python -c 'print(1)'");
+  EXPECT_EQ(text::shell_quote("train.py"), "train.py");
+  EXPECT_EQ(text::shell_quote(""), "''");
+  EXPECT_EQ(text::shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(text::shell_quote(std::vector<std::string>{"python", "-c", "print(1)"}), "python -c 'print(1)'");
 }
 
 TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
@@ -52,7 +56,7 @@ TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
 TEST(Text, APeakIsMoreThanAnyNumberOfBytes) {
   EXPECT_EQ(parse_peak("peak>60GiB"), uint64_t{60} << 30);
   EXPECT_EQ(parse_peak(" peak > 512 MiB"), uint64_t{512} << 20);
-  EXPECT_EQ(parse_peak("peak>2GB"), uint64_t{2} << 30);
+  EXPECT_EQ(parse_peak("peak>2GB"), 2'000'000'000u);
   for (const char* text : {"", "peak", "peak>", "peak>0", "peak<1GiB", "peak>=1GiB", "60GiB", "live>1GiB", "peak>x"})
     EXPECT_EQ(parse_peak(text), std::nullopt) << text;
 }

@@ -83,9 +83,9 @@ TEST_F(Verify, OfAPlanTheFirstSiteThatMakesTheDifferenceIsFound) {
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 1, "sites": [
     {"rewrite": "unneeded-save", "source": "train.py:1 main"}, {"rewrite": "wide-save", "source": "train.py:2"},
     {"rewrite": "wide-save", "source": "train.py:3"}]})");
-  const auto verdict = json({"--plan", "plan.json"}, {"--wrong", "2"}, 1);
+  const auto verdict = json({"--apply", "plan.json"}, {"--wrong", "2"}, 1);
   EXPECT_EQ(verdict["first_difference"]["site"]["source"], "train.py:2");
-  const Outcome text = verify({"--plan", "plan.json"}, {"--wrong", "3"});
+  const Outcome text = verify({"--apply", "plan.json"}, {"--wrong", "3"});
   EXPECT_EQ(text.exit_code, 1);
   EXPECT_NE(text.out.find("Different: first the gradient of weight in step 1"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("It comes from wide-save, train.py:3."), std::string::npos) << text.out;
@@ -159,7 +159,7 @@ TEST_F(Verify, WithoutARewriteThatWasAppliedThereIsNoVerdict) {
   }
   write_file(folder_ / "plan.json",
              R"({"tapelens_plan": 1, "sites": [{"rewrite": "wide-save", "source": "other.py:9"}]})");
-  EXPECT_EQ(json({"--plan", "plan.json"}, {}, 5)["why_nothing_applied"],
+  EXPECT_EQ(json({"--apply", "plan.json"}, {}, 5)["why_nothing_applied"],
             "no operator is at a site of the plan, with a storage of at least 64.0 KiB");
 }
 
@@ -200,7 +200,7 @@ TEST_F(VerifyPatch, OfAProgramWithoutGradientsTheOutputIsCompared) {
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
   EXPECT_TRUE(same.out.starts_with("in " + here +
                                    "\nkept\nout\nThe same output, byte for byte, and the same exit code: "
-                                   "3 lines. There was no gradient and no parameter to compare."))
+                                   "3 lines. The runs had no gradient and no parameter to compare."))
       << same.out;
   EXPECT_NE(same.out.find("\n  peak "), std::string::npos) << same.out;
   const Outcome differs = patched({"--patch", "other.patch"}, inference);
@@ -254,7 +254,7 @@ TEST_F(Verify, WrongUsageIsRefusedBeforeAnythingRuns) {
   const std::vector<std::pair<Words, std::string>> wrong = {{{}, "nothing to verify"},
                                                             {{"--apply", "lossless", "--steps", "0"}, "--steps"},
                                                             {{"--apply", "lossless", "--format", "xml"}, "json"},
-                                                            {{"--plan", "no.json"}, "no.json"}};
+                                                            {{"--apply", "no.json"}, "no.json"}};
   for (const auto& [options, says] : wrong) {
     const Outcome outcome = verify(options);
     EXPECT_EQ(outcome.exit_code, 2);

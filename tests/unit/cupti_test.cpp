@@ -346,7 +346,7 @@ TEST_F(CuptiSession, WhatPoolsHaveIsToldWithEachActivity) {
   append(records, in_pool(MemoryKind::device, 0xa, 1000, 64));
   append(records, in_pool(MemoryKind::pinned, 0xb, 1000, 64));  // host memory
   MemoryActivity imported = in_pool(MemoryKind::device, 0xc, 1000, 64);
-  imported.pool.type = 2;  // another process has it
+  imported.pool.type = 2;  // allocated by another process
   append(records, imported);
   append(records, memory(Operation::allocation, 1, 1));
   give(records);

@@ -14,8 +14,8 @@
 #include "analyzer/export/database.h"
 #include "analyzer/export/packets.h"
 #include "analyzer/export/pickle.h"
-#include "analyzer/report/escape.h"
 #include "analyzer/report/report.h"
+#include "analyzer/text/escape.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"
 #include "tests/unit/support/pickle_reader.h"
@@ -39,14 +39,14 @@ const std::vector<std::unique_ptr<const Scene>>& all_scenes() {
   return kScenes;
 }
 
-trace::Recording opened(const std::string& path) {
-  auto recording = trace::Recording::open(path);
+run::Run opened(const std::string& path) {
+  auto recording = run::Run::open(path);
   if (!recording) throw std::runtime_error(recording.error().message);
   return std::move(*recording);
 }
 
 // The exported content. The test fails if the export fails.
-std::string exported(const trace::Recording& recording, std::string_view to, const Wanted& wanted = {}) {
+std::string exported(const run::Run& recording, std::string_view to, const Wanted& wanted = {}) {
   const TestFolder folder;
   const std::string path = folder / "out";
   const auto written = export_recording(recording, wanted, *format_of(to), {path});
@@ -54,14 +54,14 @@ std::string exported(const trace::Recording& recording, std::string_view to, con
   return content(path);
 }
 
-report::Report reported(const trace::Recording& recording) {
+report::Report reported(const run::Run& recording) {
   auto built = report::build(recording, {});
   if (!built) throw std::runtime_error(built.error().message);
   return std::move(*built);
 }
 
 // A module, a file, a function and a parameter with malicious names.
-trace::Recording hostile(SpoolBuilder& b) {
+run::Run hostile(SpoolBuilder& b) {
   const std::string evil = "\x1b[2J\n\xff\xc3</script>\"'; DROP TABLE saves; --\xe2\x80\xae";
   b.enter(evil, evil).op(evil, {}, b.stack({b.frame(evil, 7, evil)})).alloc(0x10, 4096);
   b.node(evil, 0xa).save(0xa, evil, 0x10, 4096, b.layout(evil, 4, {1024}, {1})).end_op().leave();
@@ -69,7 +69,7 @@ trace::Recording hostile(SpoolBuilder& b) {
   return b.seal();
 }
 
-bool is_printable_utf8(std::string_view text) { return report::printable(text) == text; }
+bool is_printable_utf8(std::string_view text) { return text::printable(text) == text; }
 
 // ---- perfetto
 
@@ -148,7 +148,7 @@ TEST(ExportPerfetto, SlicesAreClosedInTheirOrderAndNamesAreThereBeforeThem) {
 
 TEST(ExportPerfetto, CountersReachTheReportsPeaks) {
   for (const auto& scene : all_scenes()) {
-    const trace::Recording recording = opened(scene->path());
+    const run::Run recording = opened(scene->path());
     const Trace trace(exported(recording, "perfetto"));
     const report::Report report = reported(recording);
     for (const report::Device& device : report.processes[0].devices) {
@@ -162,7 +162,7 @@ TEST(ExportPerfetto, CountersReachTheReportsPeaks) {
 
 TEST(ExportPerfetto, EachSaveThatIsReleasedHasAFlow) {
   for (const auto& scene : all_scenes()) {
-    const trace::Recording recording = opened(scene->path());
+    const run::Run recording = opened(scene->path());
     const Trace trace(exported(recording, "perfetto"));
     std::map<uint64_t, uint64_t> begins;
     std::set<uint64_t> ends;
@@ -177,8 +177,8 @@ TEST(ExportPerfetto, EachSaveThatIsReleasedHasAFlow) {
       }
     }
     EXPECT_EQ(begins.size(), ends.size());
-    const Text text = load_text(recording);
-    const Process process = load_process(recording, text, {});
+    const auto first = recording.process(0);
+    const Process& process = first->process();
     size_t released = 0;
     for (const SaveId id : process.saves.ids()) released += process.saves.released[id] != kNever ? 1 : 0;
     EXPECT_EQ(ends.size(), released) << scene->name();
@@ -187,11 +187,11 @@ TEST(ExportPerfetto, EachSaveThatIsReleasedHasAFlow) {
 
 // ---- snapshot
 
-json snapshot(const trace::Recording& recording, const Wanted& wanted = {}) {
+json snapshot(const run::Run& recording, const Wanted& wanted = {}) {
   return testing::PickleReader(exported(recording, "snapshot", wanted)).read();
 }
 
-// The highest sum of blocks that were not returned to the device's allocator.
+// The highest sum of active blocks. A block is active until `free_completed`.
 int64_t most_active(const json& trace) {
   int64_t now = 0, most = 0;
   std::map<uint64_t, int64_t> alive;
@@ -210,7 +210,7 @@ int64_t most_active(const json& trace) {
 
 TEST(ExportSnapshot, TracesReachTheReportsPeaksAndSegmentsAreFull) {
   for (const auto& scene : all_scenes()) {
-    const trace::Recording recording = opened(scene->path());
+    const run::Run recording = opened(scene->path());
     const json made = snapshot(recording);
     const report::Report report = reported(recording);
     ASSERT_EQ(made["devices"].size(), made["device_traces"].size());
@@ -302,7 +302,7 @@ TEST(Pickle, NumbersOfAllSizes) {
 
 TEST(ExportSpeedscope, WeightsAreThePeakAndAllThatWasAllocated) {
   for (const auto& scene : all_scenes()) {
-    const trace::Recording recording = opened(scene->path());
+    const run::Run recording = opened(scene->path());
     const json made = json::parse(exported(recording, "speedscope"));
     const report::Report report = reported(recording);
     std::map<std::string, int64_t> total;
@@ -363,7 +363,7 @@ class Query {
 TEST(ExportSqlite, TotalsAreTheReports) {
   advise::Checks checks = plugins::builtin_checks();
   for (const auto& scene : all_scenes()) {
-    const trace::Recording recording = opened(scene->path());
+    const run::Run recording = opened(scene->path());
     Wanted wanted;
     wanted.checks = &checks;
     const Query query(exported(recording, "sqlite", wanted));
@@ -429,7 +429,7 @@ TEST(ExportSqlite, IdsNameRowsAndViewsAnswer) {
 
 TEST(Export, NamesOfARecordingAreTextInAllFormats) {
   SpoolBuilder b;
-  const trace::Recording recording = hostile(b);
+  const run::Run recording = hostile(b);
   const Trace trace(exported(recording, "perfetto"));
   for (const auto* all : {&trace.names, &trace.texts}) {
     for (const auto& [number, text] : *all) EXPECT_TRUE(is_printable_utf8(text)) << text;
@@ -463,7 +463,7 @@ TEST(Export, AProcessAndADeviceAreChosen) {
     SpoolBuilder b(folder, "2.spool");
     b.op("aten::empty").alloc(0x10, 300).end_op().finish();
   }
-  const trace::Recording recording = trace::seal_folder(folder).recording;
+  const run::Run recording = std::move(trace::seal_folder(folder).recording);
   const Query all(exported(recording, "sqlite"));
   EXPECT_EQ(all.number("SELECT count(*) FROM processes"), 2);
   EXPECT_EQ(all.number("SELECT sum(bytes) FROM allocations"), 1370);
@@ -503,7 +503,7 @@ TEST(Export, ATableThatContradictsAnotherIsNotExported) {
 
 TEST(Export, ReplacesItsOwnAndNothingElse) {
   const auto& scene = *all_scenes()[1];
-  const trace::Recording recording = opened(scene.path());
+  const run::Run recording = opened(scene.path());
   for (const Format* format : formats()) {
     const TestFolder folder;
     const std::string path = folder / "out";
@@ -531,7 +531,7 @@ TEST(Export, ReplacesItsOwnAndNothingElse) {
 
 TEST(Export, ALinkStaysOneAndAFullDiskLeavesWhatWasThere) {
   const auto& scene = *all_scenes()[1];
-  const trace::Recording recording = opened(scene.path());
+  const run::Run recording = opened(scene.path());
   const TestFolder folder;
   std::filesystem::create_symlink(folder / "real", folder / "link");
   EXPECT_TRUE(export_recording(recording, {}, *format_of("speedscope"), {folder / "link"}));

@@ -25,65 +25,71 @@ std::vector<uint64_t> sizes(uint64_t first, uint64_t last) {
   return all;
 }
 
-class Program : public Runs {
+class Program final : public experiment::Runs {
  public:
   std::function<int64_t(uint64_t)> mebibytes = [](uint64_t size) { return 100 + 10 * static_cast<int64_t>(size); };
   std::set<uint64_t> failing, slow;
   size_t interrupted_after = SIZE_MAX;
   double usable = 1;      // fraction of the memory; the rest is in holes that are too small for any block
-  std::string rewritten;  // the rewrite of runs that then need half the memory
-  std::string reads;      // Point::value_reads of failing runs
+  std::string rewritten;  // with this rewrite, runs need half the memory
+  std::string reads;      // Reading::value_reads of failing runs
 
+  std::map<std::string, Bytes> memory;  // of each GPU
   std::vector<uint64_t> run_sizes;
+  std::vector<std::string> told;
 
-  trace::Result<std::optional<Point>> run(const Setting& setting, uint64_t size) override {
-    EXPECT_EQ(told_, size);
-    EXPECT_EQ(std::ranges::count(run_of_setting_[setting.gpu + setting.apply], size), 0) << "run twice";
-    run_of_setting_[setting.gpu + setting.apply].push_back(size);
-    if (run_sizes.size() == interrupted_after) return std::optional<Point>();
+  trace::Result<std::optional<experiment::Attempt>> run(const experiment::Variation& variation,
+                                                        const std::string& progress) override {
+    const uint64_t size = variation.size;
+    EXPECT_EQ(size != 0, progress.find(", size " + std::to_string(size)) != std::string::npos) << progress;
+    EXPECT_TRUE(names_.insert(variation.name).second) << "run twice";
+    if (run_sizes.size() == interrupted_after) return std::optional<experiment::Attempt>();
     run_sizes.push_back(size);
-    Point point;
-    point.steps = point.fewest_steps = 3;
-    point.was_ended = true;
+    experiment::Attempt attempt;
+    attempt.reading.optimizer_steps = attempt.reading.fewest_optimizer_steps = 3;
+    attempt.was_ended = true;
     if (failing.contains(size)) {
-      point.outcome = Outcome::failed;
-      point.exit_code = 1;
-      point.was_ended = false;
-      point.why = "exit code 1";
-      point.last_words = "ValueError: no such size\n";
-      point.value_reads = reads;
-      return std::optional(point);
+      attempt.outcome = Outcome::failed;
+      attempt.exit_code = 1;
+      attempt.was_ended = false;
+      attempt.why = "exit code 1";
+      attempt.last_words = "ValueError: no such size\n";
+      attempt.reading.value_reads = reads;
+      return std::optional(attempt);
     }
     if (slow.contains(size)) {
-      point.outcome = Outcome::cut_off;
-      point.why = "0 steps of 3 had ended when its time was up (--limit)";
-      return std::optional(point);
+      attempt.outcome = Outcome::cut_off;
+      attempt.why = "0 steps of 3 had ended when its time was up (--limit)";
+      return std::optional(attempt);
     }
     Bytes needed{mebibytes(size) * kMiB};
-    if (!setting.apply.empty()) {
+    if (variation.rewrites.on) {
       needed.value /= 2;
-      point.was_rewritten = !rewritten.empty();
-      point.rewritten = rewritten.empty() ? "nothing was rewritten; skipped 2 sites" : rewritten;
+      attempt.was_rewritten = !rewritten.empty();
+      attempt.rewritten = rewritten.empty() ? "nothing was rewritten; skipped 2 sites" : rewritten;
     }
-    const auto most = static_cast<int64_t>(static_cast<double>(setting.memory.value) * usable);
-    point.outcome = needed.value <= most ? Outcome::fits : Outcome::does_not_fit;
-    point.allocated = std::min(needed, setting.memory);
-    point.reserved = point.allocated;
-    if (point.outcome == Outcome::does_not_fit) point.why = "cuda:0 had no room for 8.0 MiB, train.py:7 forward";
-    return std::optional(point);
+    const Bytes all = memory.at(variation.gpu);
+    const auto most = static_cast<int64_t>(static_cast<double>(all.value) * usable);
+    attempt.outcome = needed.value <= most ? Outcome::measured : Outcome::out_of_memory;
+    attempt.reading.allocated = std::min(needed, all);
+    attempt.reading.reserved = attempt.reading.allocated;
+    if (attempt.outcome == Outcome::out_of_memory) attempt.why = "cuda:0 had no room for 8.0 MiB, train.py:7 forward";
+    return std::optional(attempt);
   }
-  void tell(const Series&, uint64_t next) override { told_ = next; }
+  void tell(const std::string& result) override { told.push_back(result); }
 
  private:
-  uint64_t told_ = 0;
-  std::map<std::string, std::vector<uint64_t>> run_of_setting_;
+  std::set<std::string> names_;
 };
 
 Setting card(int64_t mebibytes, const std::string& gpu = "H100", const std::string& apply = "") {
-  return {gpu, "NVIDIA " + gpu, Bytes{mebibytes * kMiB}, apply};
+  rewrites::Settings rewrites;
+  rewrites.on = !apply.empty();
+  return {gpu, "NVIDIA " + gpu, Bytes{mebibytes * kMiB}, apply, rewrites};
 }
 
 Fit found(Program& program, std::vector<Setting> settings, std::vector<uint64_t> all, bool every = false) {
+  for (const Setting& setting : settings) program.memory[setting.gpu] = setting.memory;
   auto fit = find(program, {std::move(settings), std::move(all), every});
   EXPECT_TRUE(fit);
   fit->steps = 3;
@@ -104,7 +110,7 @@ TEST(Sizes, AreRangesMultiplesAndLists) {
                             "1..7:8", "99999999999999999999"}) {
     const auto refused = parse_sizes(wrong);
     ASSERT_FALSE(refused) << wrong;
-    EXPECT_NE(refused.error().message.find("are no sizes, like 1..256"), std::string::npos) << wrong;
+    EXPECT_NE(refused.error().message.find("is not a list of sizes, like 1..256"), std::string::npos) << wrong;
   }
   EXPECT_NE(parse_sizes("1..1000001").error().message.find("more than 1,000,000 sizes"), std::string::npos);
   EXPECT_NE(parse_sizes("1..999999,1..2").error().message.find("more than"), std::string::npos);
@@ -193,7 +199,7 @@ TEST(Fit, ThatNoneOrAllFitIsSaid) {
   EXPECT_EQ(answer_text(none.series.front()), "None fits: 1 does not.");
   const Fit all = found(program, {card(9000, "H200")}, sizes(1, 64));
   EXPECT_EQ(program.run_sizes, (std::vector<uint64_t>{1, 1, 4, 64}));
-  EXPECT_EQ(answer_text(all.series.front()), "All that were asked for fit, up to 64.");
+  EXPECT_EQ(answer_text(all.series.front()), "All requested sizes fit, up to 64.");
 }
 
 TEST(Fit, RunsThatFailAreGoneAroundAndNeverCounted) {
@@ -268,33 +274,33 @@ TEST(Fit, InterruptedItSaysWhatItHas) {
   EXPECT_EQ(fit.series.size(), 1U);
   const std::string text = fit_text(fit);
   EXPECT_NE(text.find("At least 4 fits. Of 5 to 64 it is not known.\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("Interrupted: what was run so far.\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Interrupted: results of the runs so far.\n"), std::string::npos) << text;
 }
 
 TEST(Fit, WhatAReaderMayTakeForTooMuchIsSaid) {
   Series series{card(2048), {8}, {}, false};
   Point point;
   point.size = 8;
-  point.outcome = Outcome::fits;
-  point.allocated = point.reserved = Bytes{1000 * kMiB};
-  point.steps = point.fewest_steps = 3;
+  point.outcome = Outcome::measured;
+  point.reading.allocated = point.reading.reserved = Bytes{1000 * kMiB};
+  point.reading.optimizer_steps = point.reading.fewest_optimizer_steps = 3;
   point.was_ended = true;
   series.points = {point};
   EXPECT_TRUE(remarks(series, 3).empty());
-  series.points[0].grew = true;
-  series.points[0].reserved = Bytes{1536 * kMiB};
-  series.points[0].value_reads = "The peak may depend on values.";
+  series.points[0].reading.grew = true;
+  series.points[0].reading.reserved = Bytes{1536 * kMiB};
+  series.points[0].reading.value_reads = "The peak may depend on values.";
   const std::vector<std::string> all = remarks(series, 3);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0], "The peak at 8 still grew in the last of 3 steps: a longer run may not fit (--steps).");
   EXPECT_EQ(all[1], "The peak may depend on values.");
   EXPECT_EQ(all[2], "The headroom at 8, 512.0 MiB, may not hold what is outside of PyTorch's allocator on a real GPU.");
   series.points[0] = point;
-  series.points[0].fewest_steps = 1;
+  series.points[0].reading.fewest_optimizer_steps = 1;
   EXPECT_EQ(remarks(series, 3).at(0),
             "A process that uses a GPU had made 1 step of 3 at 8 when the run was ended: its own peak may be larger.");
   series.points[0].was_ended = false;
-  series.points[0].steps = 0;
+  series.points[0].reading.optimizer_steps = 0;
   EXPECT_EQ(remarks(series, 3).at(0),
             "No step of an optimizer ended at 8: this is the peak of the whole run, to its end.");
   EXPECT_TRUE(remarks(series, 0).empty());

@@ -7,13 +7,18 @@
 
 #include "analyzer/advise/checks.h"
 #include "analyzer/model/load.h"
-#include "analyzer/report/escape.h"
-#include "analyzer/report/findings.h"
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sarif.h"
+#include "analyzer/text/escape.h"
 #include "testing/sealed_parts.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::report {
+
+using text::cell;
+using text::Style;
+
 namespace {
 
 using namespace trace;
@@ -111,7 +116,8 @@ TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
     const auto& [table, change] = cases[i];
     testing::SealedParts parts = sound_recording();
     change(parts);
-    const Recording recording = opened(parts, folder);
+    const run::Run run = opened(parts, folder);
+    const Recording& recording = run.recording();
     const model::Text text = model::load_text(recording);
     std::vector<std::string> left_out = names(text.left_out);
     model::Process process = load_process(recording, text, {});
@@ -123,10 +129,10 @@ TEST(LeftOut, OneTableThatIsWrongIsLeftOutAloneAndEveryReportSaysSo) {
 
     advise::Checks checks;
     const Advising advising{checks, {}, {}};
-    const auto built = build(recording, {}, &advising);
+    const auto built = build(run, {}, &advising);
     ASSERT_TRUE(built) << table << ": " << built.error().message;
     EXPECT_FALSE(built->recording.complete);
-    const std::string said = "the table " + table;
+    const std::string said = "the file's table " + table;
     Style wide;
     wide.width = 1000;
     EXPECT_NE(report::text(*built, wide).find(said), std::string::npos) << "case " << i;

@@ -226,7 +226,7 @@ TEST(Steps, AnOptimizerStepThatNeverEndedIsNoBorder) {
 
 using Borders = std::vector<std::pair<int64_t, int64_t>>;
 
-// Three times forward, backward and a manual update, which makes no node.
+// Three steps of forward, backward and a manual update, which makes no node.
 ProcessBuilder own_updates(uint8_t flags) {
   ProcessBuilder b;
   for (const int64_t at : {100, 200, 300}) {

@@ -138,8 +138,8 @@ TEST(Untrusted, FilesOfNonsenseAreRefusedOrReportedButNeverCrashAnything) {
   for (uint32_t seed = 1; seed <= 400; ++seed) {
     const std::string path = folder / "nonsense.tapelens";
     ASSERT_NO_FATAL_FAILURE(write_nonsense(path, seed));
-    const auto recording = Recording::open(path);
-    if (!recording) {
+    const auto run = run::Run::open(path);
+    if (!run) {
       ++refused;
       continue;
     }
@@ -147,7 +147,7 @@ TEST(Untrusted, FilesOfNonsenseAreRefusedOrReportedButNeverCrashAnything) {
       Options options;
       options.at = *parse_at(at);
       options.by = static_cast<peak::By>(seed % 7);
-      const auto built = build(*recording, options);
+      const auto built = build(*run, options);
       if (!built) {
         EXPECT_FALSE(built.error().message.empty());
         ++refused;

@@ -34,6 +34,10 @@ struct Loaded {
   Process process;
 };
 
+model::DeviceTraits traits_of(const Loaded& l, std::string_view device) {
+  return model::device_traits(l.process, l.text)[l.device(device).value];
+}
+
 TEST(DeviceMemory, CountsBlocksUntilTheProgramGivesThemBackAndUntilNoStreamUsesThem) {
   SpoolBuilder b;
   b.segment(SegmentChange::allocated, 0x10000, 4096).block(0x10000, 100, 512).block(0x10200, 1000, 1024);
@@ -66,7 +70,7 @@ TEST(DeviceMemory, IsOfOneDevice) {
   EXPECT_EQ(device_memory(l.process, l.device("cuda:0")).reserved_peak, Bytes{0});
   EXPECT_EQ(device_memory(l.process, l.device("cuda:1")).allocated_peak, Bytes{1024});
   EXPECT_EQ(device_memory(l.process, l.device("cuda:1")).reserved_peak, Bytes{2048});
-  EXPECT_FALSE(has_blocks(l.process, l.device("cpu")));
+  EXPECT_FALSE(traits_of(l, "cpu").has_blocks);
   EXPECT_TRUE(device_memory(l.process, l.device("cpu")).allocated.time.empty());
 }
 
@@ -138,8 +142,8 @@ TEST(Segments, AreNotKnownOfAnAllocatorThatTellsOfBlocksAlone) {
   SpoolBuilder b;
   b.block(0x10000, 100, 512).segment(SegmentChange::allocated, 0x90000, 4096, "cuda:1");
   const Loaded l(b);
-  EXPECT_FALSE(has_segments(l.process, l.device("cuda:0")));
-  EXPECT_TRUE(has_segments(l.process, l.device("cuda:1")));
+  EXPECT_FALSE(traits_of(l, "cuda:0").has_segments);
+  EXPECT_TRUE(traits_of(l, "cuda:1").has_segments);
 }
 
 TEST(Segments, HaveTheirLargestHoleAtEachRequestThatFoundNoMemory) {

@@ -8,7 +8,6 @@
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/holders.h"
-#include "analyzer/peak/largest_of_each.h"
 #include "analyzer/peak/timeline.h"
 #include "testing/model_builder.h"
 
@@ -39,7 +38,7 @@ Random make(uint32_t seed) {
   const int count = 50 + upto(1500);
   for (int i = 0; i < count; ++i) {
     now += 1 + upto(3);
-    // Grows and shrinks in waves, so that the peak is somewhere in the middle.
+    // The live bytes grow and shrink in waves, so that the peak is in the middle of the recording.
     const bool grow = upto(100) < ((i / 100) % 2 == 0 ? 70 : 35);
     if (grow || live.empty()) {
       const Origin origin = upto(20) == 0 ? Origin::foreign : Origin::allocator;

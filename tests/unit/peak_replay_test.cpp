@@ -1,5 +1,5 @@
-// Replays of what-if changes: allocations end with their last holder, each counts once, and the curve equals a naive
-// recount.
+// Replays of hypothetical changes: an allocation ends with its last holder and counts once, and the curve equals a
+// naive recount.
 #include <gtest/gtest.h>
 
 #include <map>

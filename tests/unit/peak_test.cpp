@@ -377,7 +377,7 @@ TEST(Groups, AModuleHasItsParametersAndWhatBelongsToThem) {
   ProcessBuilder b;
   for (const char* path : {"Net", "Net.fc", "Other", "Other.head", "Net.head"}) b.call(0, 9, b.module(path, "Module"));
   const AllocationId weight = b.allocate(1, 1000), state = b.allocate(2, 200), gradient = b.allocate(3, 30);
-  const AllocationId shared = b.allocate(4, 4);  // its name does not show the model
+  const AllocationId shared = b.allocate(4, 4);  // its name does not contain the model
   b.role(5, weight, Role::parameter, "fc.weight");
   b.role(5, state, Role::optimizer_state, "exp_avg", weight);
   b.role(5, gradient, Role::gradient, "", weight);

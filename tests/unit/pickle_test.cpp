@@ -132,7 +132,7 @@ TEST(Pickle, CallsAndImportsNothing) {
     const std::string said = read(pickled("](N" + code + "e"));
     EXPECT_TRUE(said.starts_with("5: it asks to import or call something (" + name + ")")) << said;
   }
-  EXPECT_EQ(read(pickled("S'a'\n")), "2: opcode 0x53 is none that PyTorch writes into a memory snapshot");
+  EXPECT_EQ(read(pickled("S'a'\n")), "2: opcode 0x53 does not occur in memory snapshots of PyTorch");
 }
 
 TEST(Pickle, RefusesLiesAboutLengths) {
@@ -155,7 +155,7 @@ TEST(Pickle, RefusesWhatNoWriterWrites) {
   EXPECT_EQ(read(pickled("")), "2: it ends with more than one value, or none");
   EXPECT_EQ(read(pickled("e")), "2: a container that ends and was not begun");
   EXPECT_EQ(read(pickled("(e")), "3: values without a container");
-  EXPECT_EQ(read(pickled("N(Ne")), "5: values that are added to what is no container");
+  EXPECT_EQ(read(pickled("N(Ne")), "5: values that are added to an object that is not a container");
   EXPECT_EQ(read(pickled("}(Nu")), "5: a dict with a key that has no value");
   EXPECT_EQ(read(pickled("](N\x86")), "5: a container that lacks values");
   EXPECT_EQ(read(pickled(put())), "2: a container that lacks values");

@@ -32,7 +32,7 @@ struct Program {
   struct Tensor {
     uint64_t bytes = 0;
     bool is_parameter = false;
-    uint32_t last_read = 0;          // by this operator; the program drops its variable then
+    uint32_t last_read = 0;          // by this operator; then the program drops its variable
     bool outlives_backward = false;  // or when the step ends
   };
   struct Saved {
@@ -49,14 +49,17 @@ struct Program {
   std::vector<Tensor> tensors;
   std::vector<Call> calls;
   double budget = 0;
+  bool repeats_costly = false;
 
   explicit Program(Random& random) {
-    constexpr const char* kNames[] = {"aten::relu", "aten::mul", "aten::add",  "aten::exp", "aten::sigmoid",
-                                      "aten::sub",  "aten::neg", "aten::silu", "aten::mm",  "aten::linear"};
+    constexpr const char* kNames[] = {"aten::relu",    "aten::mul",    "aten::add",     "aten::exp",
+                                      "aten::sigmoid", "aten::sub",    "aten::neg",     "aten::silu",
+                                      "aten::mm",      "aten::linear", "aten::_softmax"};
     constexpr double kBudgets[] = {0, 0.05, 0.3, 1e9};
     budget = kBudgets[random.upto(4)];
     const uint32_t parameters = 1 + random.upto(3), most_calls = 3 + random.upto(30);
     const bool many_sizes = random.one_of(2), plans = random.one_of(3);
+    repeats_costly = random.one_of(2);
     for (uint32_t i = 0; i < parameters; ++i) {
       tensors.push_back({.bytes = random.one_of(3) ? 256 : kLeast << random.upto(3), .is_parameter = true});
     }
@@ -159,6 +162,7 @@ class Recorded : public testing::ProcessBuilder, private AppliedRewrites {
   }
   Bytes min_bytes() const override { return Bytes{kLeast}; }
   double recompute_budget() const override { return program_.budget; }
+  bool repeats_costly() const override { return program_.repeats_costly; }
 
   int64_t bytes(uint32_t tensor) const { return static_cast<int64_t>(program_.tensors[tensor].bytes); }
 
@@ -275,7 +279,8 @@ class Rewritten {
   void run(uint32_t i) {
     const Program::Call& call = program_.calls[i];
     sweep();
-    const recompute::Cheap cheap = recompute::cheap(call.name);
+    const recompute::Repeatable cheap =
+        program_.repeats_costly ? recompute::repeatable(call.name) : recompute::cheap(call.name);
     const uint64_t bytes = program_.tensors[call.result].bytes;
     auto how = std::make_unique<fake::FakeCall>(cheap, call.is_in_place);
     how->bytes = bytes;

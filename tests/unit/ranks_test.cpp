@@ -12,7 +12,7 @@
 #include "analyzer/ranks/summary.h"
 #include "testing/made_up_ranks.h"
 #include "testing/trace_builder.h"
-#include "trace/sealed_summary.h"
+#include "trace/recording.h"
 
 namespace tapelens::ranks {
 namespace {
@@ -91,7 +91,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   EXPECT_EQ(whole->of, Outlier::Of::peak);
   EXPECT_EQ(reason(*whole, By::category), "optimizer_state");
   EXPECT_EQ(reason(*whole, By::line), "train.py:70 main");
-  EXPECT_EQ(reason(*whole, By::module), "");  // forty have a fortieth each: none reaches a tenth
+  EXPECT_EQ(reason(*whole, By::module), "");  // each of forty has a fortieth: no share reaches a tenth
 
   const Outlier* early = outlier_of(job, testing::kOutOfMemory);
   ASSERT_NE(early, nullptr);
@@ -129,8 +129,7 @@ TEST(Ranks, ThoseThatAreMissingAreNamed) {
   EXPECT_EQ(job.expected, 64u);
   EXPECT_EQ(job.missing_count, 26u);
   EXPECT_EQ(job.missing, (std::vector<std::pair<uint64_t, uint64_t>>{{3, 4}, {40, 63}}));
-  EXPECT_NE(ranks_text(job, {}).find("There is no recording of 26 of the 64 ranks: 3 to 4, 40 to 63"),
-            std::string::npos);
+  EXPECT_NE(ranks_text(job, {}).find("No recording exists of 26 of the 64 ranks: 3 to 4, 40 to 63"), std::string::npos);
 }
 
 TEST(Ranks, FewerThanFiveAreNotJudged) {
@@ -323,8 +322,9 @@ TEST(Summary, SaysWhatTheRecordingSays) {
     train(second, 1, 3 * kMiB);
     second.kill();
   }
-  const trace::Sealed sealed = seal_folder(folder, "torchrun train.py");
-  const Summary made = summarize(sealed.recording, nullptr, kVersion);
+  trace::Sealed sealed = seal_folder(folder, "torchrun train.py");
+  const run::Run run(std::move(sealed.recording));
+  const Summary made = summarize(run, nullptr, kVersion);
   EXPECT_EQ(made.command, "torchrun train.py");
   ASSERT_EQ(made.processes.size(), 2u);
   const RankSummary &first = made.processes[0], &second = made.processes[1];
@@ -351,8 +351,8 @@ TEST(Summary, SaysWhatTheRecordingSays) {
   // Three steps of 32 parts each, and the time after them. Each part is as high as the timeline there.
   EXPECT_EQ(device.curve.exponent, 5);
   EXPECT_EQ(*std::ranges::max_element(device.curve.most), device.peak.value);
-  const model::Text text = model::load_text(sealed.recording);
-  const model::Process process = model::load_process(sealed.recording, text, trace::ProcessIndex{1});
+  const model::Text text = model::load_text(run.recording());
+  const model::Process process = model::load_process(run.recording(), text, trace::ProcessIndex{1});
   const peak::Analysis analysis(process, text);
   const peak::DeviceAnalysis looked(analysis, analysis.devices()[0].device);
   for (const model::Step& step : analysis.steps()) {
@@ -374,16 +374,16 @@ TEST(SealedSummary, IsReadWithoutTheColumnsAndOldFilesHaveNone) {
   options.output = folder / "with.tapelens";
   std::string seen;
   options.summarize = [&](const std::string& file) {
-    const auto recording = Recording::open(file);
-    if (!recording) return std::string();
-    return seen = summary_json(summarize(*recording, nullptr, kVersion));
+    const auto run = run::Run::open(file);
+    if (!run) return std::string();
+    return seen = summary_json(summarize(*run, nullptr, kVersion));
   };
   ASSERT_TRUE(trace::seal(options));
   const auto summary = trace::read_summary(options.output);
   ASSERT_TRUE(summary);
   EXPECT_EQ(*summary, seen);
   EXPECT_TRUE(read_summary(*summary));
-  const auto whole = Recording::open(options.output);
+  const auto whole = run::Run::open(options.output);
   ASSERT_TRUE(whole);
   EXPECT_EQ(summary_json(summarize(*whole, nullptr, kVersion)), seen);
 
@@ -393,7 +393,7 @@ TEST(SealedSummary, IsReadWithoutTheColumnsAndOldFilesHaveNone) {
   const auto none = trace::read_summary(options.output);
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
-  // A summary that is too large is left out, and the file is complete.
+  // The writer leaves out a summary that is too large. The file is complete without it.
   options.summarize = [](const std::string&) { return std::string(65537, 'x'); };
   ASSERT_TRUE(trace::seal(options));
   EXPECT_TRUE(trace::read_summary(options.output)->empty());

@@ -3,13 +3,22 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/findings.h"
-#include "analyzer/report/format.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_json.h"
+#include "analyzer/report/findings_markdown.h"
+#include "analyzer/report/findings_text.h"
+#include "analyzer/report/plan.h"
+#include "analyzer/report/sarif.h"
+#include "analyzer/text/format.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
 
 namespace tapelens::report {
+
+using text::columns;
+using text::Style;
+
 namespace {
 
 using nlohmann::json;
@@ -38,7 +47,7 @@ Style style_of(unsigned width) {
   return style;
 }
 
-json sarif_of(const Report& r, const SourceTree& tree = {"/home/me", "/home/me"}) {
+json sarif_of(const Report& r, const check::SourceTree& tree = {"/home/me", "/home/me"}) {
   const std::vector<Rule> rules = {
       {"duplicate-save", "the same twice", "help", ""},
       {"unneeded-save", "saved tensors that no gradient needs", "What it finds.", "# unneeded-save\n\nA page.\n"}};

@@ -3,12 +3,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/findings.h"
+#include "analyzer/report/advice_text.h"
+#include "analyzer/report/findings_json.h"
+#include "analyzer/report/findings_markdown.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
 
 namespace tapelens::report {
+
+using text::Style;
+
 namespace {
 
 Bytes mib(int64_t count) { return Bytes{count << 20}; }
@@ -87,7 +92,7 @@ TEST(AllocatorReport, MarkdownNamesWhatMakesItFit) {
   const std::string markdown = advice_markdown(sample(), 0);
   for (const char* words : {"- --apply lossless: 1.1 GiB reserved at most, as predicted; `tapelens run --apply "
                             "lossless -- python train.py`",
-                            "- findings 1, 2 and 3 fixed", "2 steps were whole before it",
+                            "- findings 1, 2 and 3 fixed", "2 steps were complete before it",
                             "`tapelens advise whole.tapelens --fits 1200MiB`"}) {
     EXPECT_NE(markdown.find(words), std::string::npos) << words << "\n" << markdown;
   }

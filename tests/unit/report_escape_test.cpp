@@ -1,14 +1,25 @@
-// Names of a recording cannot inject control sequences or markup into the output.
+// Names in a recording cannot inject control sequences or markup into the output.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/escape.h"
-#include "analyzer/report/layout.h"
 #include "analyzer/report/report.h"
+#include "analyzer/text/escape.h"
+#include "analyzer/text/layout.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::report {
+
+using text::cell;
+using text::code;
+using text::code_block;
+using text::html;
+using text::Page;
+using text::Paint;
+using text::printable;
+using text::printable_json;
+using text::Style;
+
 namespace {
 
 TEST(Escape, NamesThatPeopleWriteStayAsTheyAre) {
@@ -65,7 +76,7 @@ TEST(Escape, NothingOfARecordingReachesAReportAsItIs) {
   b.information("torch_version", bad).enter(bad, bad).op(bad, {}, b.stack({b.frame("/" + bad + ".py", 3, bad)}));
   b.alloc(0x10, 1 << 20, bad).node(bad, 0xa).save(0xa, bad, 0x10, 1 << 20, b.layout(bad, 4, {4}, {1})).end_op().leave();
   b.range(bad).end_range();
-  const trace::Recording recording = b.seal();
+  const run::Run recording = b.seal();
   const auto built = build(recording, {});
   ASSERT_TRUE(built) << built.error().message;
   for (const std::string& shown : {text(*built, {}), markdown(*built, 10), json(*built)}) {

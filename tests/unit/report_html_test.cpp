@@ -1,18 +1,22 @@
-// The HTML page: its sums are right, names of a recording cannot inject markup, and its size is bounded.
+// The HTML page: its sums are right, names in a recording cannot inject markup, and its size is bounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/escape.h"
 #include "analyzer/report/html.h"
 #include "analyzer/report/overview.h"
+#include "analyzer/text/escape.h"
 #include "testing/model_builder.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/random.h"
 #include "tests/unit/support/sample_advice.h"
 
 namespace tapelens::report {
+
+using text::printable;
+using text::script_json;
+
 namespace {
 
 using model::AllocationId;
@@ -153,7 +157,7 @@ TEST(Html, APageOfAnyRecordingHasAtMostTwoMegabytes) {
   EXPECT_EQ(data["steps"].size() + data["steps_left_out"].get<size_t>(), r.steps.size());
 }
 
-// Memory comes and goes; some of it is saved.
+// Random allocations and frees; some allocations are saved.
 struct Busy : ProcessBuilder {
   explicit Busy(uint32_t events) {
     testing::Random random(events);

@@ -12,11 +12,13 @@
 #include "tests/unit/support/schema.h"
 
 namespace tapelens::report {
+
+using text::Style;
+
 namespace {
 
 using nlohmann::json;
 using peak::HolderKind;
-using trace::Recording;
 using trace::Role;
 using trace::SpoolBuilder;
 
@@ -24,7 +26,7 @@ constexpr uint64_t kMiB = 1 << 20;
 
 // Two layers of one block: the forward keeps 2 MiB of each, the backward makes gradients of 1 MiB, the optimizer its
 // state.
-Recording trained() {
+run::Run trained() {
   SpoolBuilder b;
   b.op("aten::empty").alloc(0x1000, kMiB).end_op().role(Role::parameter, "block.up.weight", 0x1000, kMiB);
   b.op("aten::empty").alloc(0x2000, kMiB).end_op().role(Role::parameter, "block.down.weight", 0x2000, kMiB);
@@ -48,7 +50,7 @@ Recording trained() {
 }
 
 Report by_module(std::optional<unsigned> depth = {}, std::optional<size_t> top = {}) {
-  static const Recording recording = trained();
+  static const run::Run recording = trained();
   Options options;
   options.by = peak::By::module;
   options.depth = depth;
@@ -124,7 +126,7 @@ TEST(Modules, DepthFoldsTheTree) {
 }
 
 TEST(Modules, AMomentThatIsAskedForIsOneTable) {
-  const Recording recording = trained();
+  const run::Run recording = trained();
   Options options;
   options.by = peak::By::module;
   options.at = *parse_at("100ns");

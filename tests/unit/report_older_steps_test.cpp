@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/peak/analysis.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/report.h"
+#include "analyzer/text/format.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/schema.h"
@@ -15,15 +15,14 @@
 namespace tapelens::report {
 namespace {
 
-using trace::Recording;
 using trace::Role;
 using trace::SpoolBuilder;
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Steps of a GAN: the optimizer of the discriminator steps first, that of the generator makes no borders. The third has
-// the peak; each leaves a tensor behind.
-Recording recorded(uint64_t steps, uint64_t keep) {
+// Steps of a GAN. The discriminator's optimizer steps first and ends each step. The generator's optimizer ends none.
+// The third step has the peak, and each step leaks a tensor.
+run::Run recorded(uint64_t steps, uint64_t keep) {
   SpoolBuilder b;
   const uint32_t leak = b.stack({b.frame("train.py", 7, "train")});
   b.information("torch_version", "2.15.0").op("aten::empty").alloc(0x1000, 4 * kMiB).end_op();
@@ -40,14 +39,14 @@ Recording recorded(uint64_t steps, uint64_t keep) {
   return b.seal();
 }
 
-Report report_of(const Recording& recording, Options options = {}) {
+Report report_of(const run::Run& recording, Options options = {}) {
   auto built = build(recording, options);
   if (!built) throw std::runtime_error(built.error().message);
   return std::move(*built);
 }
 
 TEST(ReportOfOlderSteps, StepsHaveTheirNumbersAndAreAsInTheWhole) {
-  const Recording whole = recorded(20, 0), last = recorded(20, 4);
+  const run::Run whole = recorded(20, 0), last = recorded(20, 4);
   const Report all = report_of(whole), few = report_of(last);
   ASSERT_EQ(few.steps.size(), all.steps.size() - 16);
   for (size_t i = 0; i < few.steps.size(); ++i) {
@@ -60,7 +59,7 @@ TEST(ReportOfOlderSteps, StepsHaveTheirNumbersAndAreAsInTheWhole) {
 }
 
 TEST(ReportOfOlderSteps, ThePeakIsOneOfTheStepsThatAreThere) {
-  const Recording last = recorded(20, 4);
+  const run::Run last = recorded(20, 4);
   const Report r = report_of(last);
   EXPECT_EQ(r.peak.step, 19U);
   EXPECT_EQ(r.peak.bytes.value, static_cast<int64_t>((4 + 20 + 8) * kMiB));
@@ -86,13 +85,14 @@ TEST(ReportOfOlderSteps, WhereThePeakWasAmongThemIsSaidAndIsNoLoss) {
   const Report r = report_of(recorded(20, 4));
   ASSERT_EQ(r.recording.lost.size(), 1U);
   const Lost& lost = r.recording.lost.front();
-  EXPECT_EQ(lost.what,
-            "steps 0 to 15 were left out (tapelens record --last); what was alive after them is named; cpu had more in "
-            "what was left out than since: 71.0 MiB, in step 2");
+  EXPECT_EQ(
+      lost.what,
+      "steps 0 to 15 were left out (tapelens record --last); allocations that were alive after them are named; cpu "
+      "had more in the omitted steps than since: 71.0 MiB, in step 2");
   EXPECT_EQ(lost.count, 16U);
   EXPECT_TRUE(r.recording.complete);
   EXPECT_EQ(report_of(recorded(3, 1)).recording.lost.front().what,
-            "steps 0 to 1 were left out (tapelens record --last); what was alive after them is named")
+            "steps 0 to 1 were left out (tapelens record --last); allocations that were alive after them are named")
       << "the peak is in a kept step";
   const auto schema =
       nlohmann::json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));

@@ -19,7 +19,7 @@ using testing::ProcessBuilder;
 using namespace model;
 
 // Two steps: a rewrite changes the saves of relu in both, at one line. Another operator's gradient is not rewritten.
-trace::Recording two_steps() {
+run::Run two_steps() {
   trace::SpoolBuilder b;
   const uint32_t line = b.stack({b.frame("/home/me/train.py", 12, "Net.forward")});
   for (uint64_t step = 0; step < 2; ++step) {
@@ -160,7 +160,7 @@ TEST(Rewritten, JsonFollowsTheSchema) {
 TEST(Rewritten, ARecordingWithoutRewritesSaysNothingOfThem) {
   trace::SpoolBuilder b;
   b.op("aten::relu").alloc(0x10, 64).end_op();
-  const trace::Recording recording = b.seal();
+  const run::Run recording = b.seal();
   const auto built = build(recording, {});
   ASSERT_TRUE(built);
   EXPECT_EQ(json(*built).find("rewritten"), std::string::npos);

@@ -8,21 +8,28 @@
 #include <sstream>
 
 #include "analyzer/report/estimates.h"
-#include "analyzer/report/format.h"
 #include "analyzer/report/losses.h"
-#include "analyzer/report/value_reads.h"
+#include "analyzer/text/format.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"
 
 namespace tapelens::report {
+
+using text::bar;
+using text::bytes_text;
+using text::columns;
+using text::fit;
+using text::pad_left;
+using text::sparkline;
+using text::Style;
+
 namespace {
 
 using nlohmann::json;
 using testing::expect_golden;
 using testing::file_text;
-using trace::Recording;
 using trace::Role;
 using trace::SpoolBuilder;
 using trace::TestFolder;
@@ -58,12 +65,12 @@ void begin_training(SpoolBuilder& b) {
   b.role(Role::parameter, "up.weight", 0x1000, kMiB);
 }
 
-Report make(const Recording& recording, const Options& options = {}) {
-  auto built = build(recording, options);
+Report make(const run::Run& run, const Options& options = {}) {
+  auto built = build(run, options);
   if (!built) throw std::runtime_error(built.error().message);
   Report& r = *built;
   r.advice = testing::sample_advice();
-  // Values that differ from run to run.
+  // Replaces values that differ from run to run.
   r.recording.file = "run.tapelens";
   r.recording.file_bytes = 4096;
   r.peak.pid = 101;
@@ -75,7 +82,7 @@ Report make(const Recording& recording, const Options& options = {}) {
   return r;
 }
 
-Recording two_steps() {
+run::Run two_steps() {
   SpoolBuilder b;
   begin_training(b);
   b.range("epoch 0");
@@ -117,8 +124,8 @@ TEST(Report, TextOfTwoRanksOfWhichOneWasKilled) {
     second.op("aten::exp").alloc(0x2000, kMiB);
     second.kill();
   }
-  const trace::Sealed sealed = seal_folder(folder, "torchrun --nproc-per-node 2 train.py");
-  Report r = make(sealed.recording);
+  trace::Sealed sealed = seal_folder(folder, "torchrun --nproc-per-node 2 train.py");
+  Report r = make(std::move(sealed.recording));
   ASSERT_EQ(r.processes.size(), 2u);
   ASSERT_EQ(r.recording.lost.size(), 2u);
   r.recording.lost[1].pid = 102;  // both are spools of this process
@@ -165,8 +172,8 @@ TEST(Report, ThePeakIsTheOneThatSealingCounted) {
   begin_training(b);
   train_step(b, 0x10000);
   b.alloc(0x900, 77, "cuda:0");
-  const trace::Sealed sealed = b.seal_all();
-  const Report r = make(sealed.recording);
+  trace::Sealed sealed = b.seal_all();
+  const Report r = make(std::move(sealed.recording));
   ASSERT_EQ(r.processes[0].devices.size(), sealed.summary.processes[0].devices.size());
   for (size_t i = 0; i < r.processes[0].devices.size(); ++i) {
     EXPECT_EQ(r.processes[0].devices[i].device, sealed.summary.processes[0].devices[i].device);
@@ -301,7 +308,7 @@ TEST(Report, ADeviceCanBeChosen) {
   SpoolBuilder b;
   begin_training(b);
   b.alloc(0x900, 77, "cuda:0");
-  const Recording recording = b.seal();
+  const run::Run recording = b.seal();
   Options options;
   options.device = "cuda:0";
   EXPECT_EQ(make(recording, options).peak.bytes, Bytes{77});
@@ -313,7 +320,7 @@ TEST(Report, ADeviceCanBeChosen) {
 }
 
 TEST(Report, AProcessStepOrMomentThatIsNotThereIsAUsageError) {
-  const Recording recording = two_steps();
+  const run::Run recording = two_steps();
   Options process, step, time;
   process.process = 1;
   step.at = *parse_at("step:9");
@@ -329,7 +336,7 @@ TEST(Report, AProcessStepOrMomentThatIsNotThereIsAUsageError) {
 TEST(Report, OfARecordingWithoutAnyAllocationSaysSo) {
   SpoolBuilder b;
   b.op("aten::size").end_op();
-  const Recording recording = b.seal();
+  const run::Run recording = b.seal();
   const auto built = build(recording, {});
   EXPECT_FALSE(built);
   EXPECT_EQ(built.error().kind, trace::ErrorKind::nothing_recorded);

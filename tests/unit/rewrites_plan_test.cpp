@@ -14,6 +14,7 @@ namespace {
 TEST(Level, GroupsContainAllRewritesUpToTheirLevel) {
   EXPECT_EQ(highest_level("lossless"), static_cast<int>(Level::encoded));
   EXPECT_EQ(highest_level("bitwise"), static_cast<int>(Level::recomputed));
+  EXPECT_EQ(highest_level("recompute"), static_cast<int>(Level::recomputed));
   for (const char* none : {"", "los", "lossless ", "equivalent"}) EXPECT_EQ(highest_level(none), kNone) << none;
   EXPECT_EQ(level_name(0), "never read");
   EXPECT_EQ(level_name(4), "shared forward");
@@ -72,7 +73,7 @@ class WireEnvironment : public testing::Test {
     for (const auto& [name, value] : environment_of({}, "")) unsetenv(name.c_str());
     unlink(sites_.c_str());
   }
-  // As a child process reads it.
+  // Reads the settings as a child process does.
   Settings read(const Settings& settings) {
     std::ofstream(sites_) << flat(settings.sites);
     for (const auto& [name, value] : environment_of(settings, sites_)) {
@@ -90,7 +91,7 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
   told.allowed = {"expanded-save", "scan-save"};
   told.sites = {{.rewrite = "late-gradient", .module = "Net"}};
   told.min_bytes = 4096;
-  told.recompute_budget = 0.125;
+  told.budget = 0.125;
   told.plugins = {"/a/b.so", "/c d/e.so"};
   told.tally = "/tmp/some folder";
   const Settings heard = read(told);
@@ -100,7 +101,7 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
   ASSERT_EQ(heard.sites.size(), 1U);
   EXPECT_EQ(describe(heard.sites[0]), "late-gradient in Net");
   EXPECT_EQ(heard.min_bytes, told.min_bytes);
-  EXPECT_EQ(heard.recompute_budget, told.recompute_budget);
+  EXPECT_EQ(heard.budget, told.budget);
   EXPECT_EQ(heard.plugins, told.plugins);
   EXPECT_EQ(heard.tally, told.tally);
 }
@@ -125,7 +126,7 @@ TEST_F(WireEnvironment, NumbersThatAreNoneAreTheDefaults) {
   setenv("TAPELENS_PLAN", "/no/such/file", 1);
   const Settings heard = settings_of_environment();
   EXPECT_EQ(heard.min_bytes, Selection().min_bytes);
-  EXPECT_EQ(heard.recompute_budget, Selection().recompute_budget);
+  EXPECT_EQ(heard.recompute_budget(), Selection().recompute_budget());
   EXPECT_TRUE(heard.sites.empty());
 }
 

@@ -9,6 +9,7 @@
 
 #include "rewrites/recompute/budget.h"
 #include "rewrites/recompute/chain.h"
+#include "rewrites/recompute/release.h"
 
 namespace tapelens::recompute {
 namespace {
@@ -57,7 +58,7 @@ TEST(Recompute, WhatIsNewIsAllowedUntilTheBackwardEnds) {
   EXPECT_TRUE(budget.allows(1, 100, 200));
   EXPECT_TRUE(budget.allows(2, 400, 200));
   budget.backward_ended();
-  // Twice the bytes for the same cost: the budget is enough for one only.
+  // Twice the bytes for the same cost: the budget suffices for one candidate only.
   EXPECT_FALSE(budget.allows(1, 100, 200));
   EXPECT_TRUE(budget.allows(2, 400, 200));
 }
@@ -109,14 +110,16 @@ struct Graph {
     uint64_t bytes = 1 << 20;
     const char* op = nullptr;  // null: no recipe
     std::vector<int> sources;
-    bool is_there = false, is_encoded = false;
+    bool is_there = false, is_encoded = false, is_kept = false;
   };
   std::vector<Content> contents;
 
   uint64_t bytes(int content) const { return contents[content].bytes; }
   bool is_encoded(int content) const { return contents[content].is_encoded; }
   bool has_recipe(int content) const { return contents[content].op != nullptr; }
-  Cheap cheap(int content) const { return recompute::cheap(contents[content].op); }
+  Repeatable maker(int content) const { return repeatable(contents[content].op); }
+  uint64_t cost(int content) const { return maker(content).cost * bytes(content); }
+  bool is_kept_once_made(int content) const { return contents[content].is_kept; }
   bool is_there(int content) const { return contents[content].is_there; }
   template <class Follow>
   bool all_sources(int content, Follow follow) const {
@@ -157,6 +160,34 @@ TEST(Recompute, WhatIsMuchLargerIsNotMadeOnTheWay) {
   EXPECT_FALSE(chain_of(graph, 2));
 }
 
+TEST(Recompute, WhatIsKeptOnceMadeCostsNothingMore) {
+  Graph graph = row(3);
+  graph.contents[1].op = graph.contents[2].op = "aten::_softmax";
+  const auto chain = chain_of(graph, 3);
+  ASSERT_TRUE(chain);
+  EXPECT_TRUE(chain->is_costly);
+  graph.contents[2].is_kept = true;
+  const auto shared = chain_of(graph, 3);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->cost, cheap("aten::relu").cost * graph.contents[3].bytes);
+  EXPECT_EQ(shared->operators, chain->operators);
+  Dependents dependents;
+  dependents.add(1 << 20, 1);
+  EXPECT_EQ(cost_of(*shared, dependents), shared->cost);
+}
+
+TEST(Recompute, CostlyOperatorsAreNotCheap) {
+  for (const char* name : {"aten::mm", "aten::convolution", "aten::_softmax"}) {
+    EXPECT_FALSE(cheap(name)) << name;
+    EXPECT_TRUE(repeatable(name).is_costly) << name;
+  }
+  EXPECT_FALSE(repeatable("aten::relu").is_costly);
+  EXPECT_EQ(repeatable("aten::relu").number, cheap("aten::relu").number);
+  for (const char* name : {"aten::mkldnn_rnn_layer", "aten::bernoulli", "aten::mm_", ""})
+    EXPECT_FALSE(repeatable(name)) << name;
+  EXPECT_NE(repeatable("aten::mm").number, repeatable("aten::bmm").number);
+}
+
 TEST(Recompute, WithoutARecipeOnlyAnEncodingHelps) {
   Graph graph = row(2);
   graph.contents[0].is_there = false;
@@ -169,7 +200,7 @@ TEST(Budget, ACandidateThatIsNotMetAnyMoreIsDecidedAnew) {
   Budget budget(0.1);
   EXPECT_TRUE(budget.allows(1, 100, 200));
   budget.backward_ended();
-  EXPECT_FALSE(budget.allows(1, 100, 200));  // nothing ran, so the budget is zero
+  EXPECT_FALSE(budget.allows(1, 100, 200));  // no operator ran, so the budget is zero
   for (uint32_t i = 0; i <= 2 * Budget::kForgotten; ++i) {
     EXPECT_EQ(budget.allows(2, 100, 0), true);
     budget.backward_ended();

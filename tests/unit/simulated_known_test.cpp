@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLarge = kKeptBytes + 1;
 size_t g_read = 0;             // bytes of the last copy that read unknown bytes
-bool g_program_reads = false;  // what the callback answers
+bool g_program_reads = false;  // the callback's result
 
 struct Library {
   Library() {

@@ -173,6 +173,18 @@ TEST(Exports, OfAProgramsLibrariesNameWhatIsUndefinedInThem) {
   EXPECT_EQ(named(exports->functions), (std::set<std::pair<std::string, std::string>>{{"here", ""}}));
 }
 
+TEST(Exports, OfALibraryThatDefinesNothingNameWhatIsUndefinedInIt) {
+  const Folder folder;
+  const auto source = folder.put("part.c",
+                                 "int elsewhere(void);"
+                                 "__attribute__((visibility(\"hidden\"))) int here(void) { return elsewhere(); }");
+  output_of("cc -shared -fPIC -nostdlib -Wl,--hash-style=gnu " + source + " -o " + folder.path("part.so"));
+  const auto exports = read_exports(folder.path("part.so"));
+  ASSERT_TRUE(exports) << exports.error().message;
+  EXPECT_TRUE(exports->functions.empty());
+  EXPECT_EQ(exports->undefined, std::vector<std::string>{"elsewhere"});
+}
+
 TEST(Exports, OfWhatIsNoLibraryAreRefusedWithItsName) {
   const Folder folder;
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string(64, '\0'),

@@ -6,7 +6,7 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/load.h"
 #include "analyzer/snapshot/import.h"
-#include "analyzer/snapshot/operators.h"
+#include "analyzer/snapshot/native_frames.h"
 #include "analyzer/snapshot/stack_facts.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/pickles.h"
@@ -67,7 +67,8 @@ std::string frames(const Frames& all) {
   return out.empty() ? "]" : list(out);
 }
 
-// Builds a history. facts() is a line for each allocation, "operator called node phase role", '-' if unknown.
+// Builds a history. facts() returns a line for each allocation, "operator called node phase role", with '-' for an
+// unknown value.
 class History {
  public:
   History& alloc(int64_t number, const Frames& stack) {

@@ -1,6 +1,5 @@
-// Imports snapshots that are made to be expensive: time and memory grow linearly with the file.
+// Imports snapshots that are expensive on purpose: time and memory grow linearly with the file.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 
 #include "analyzer/snapshot/import.h"
 #include "testing/trace_builder.h"
+#include "tests/unit/support/doubling.h"
 #include "tests/unit/support/pickles.h"
 #include "trace/recording.h"
 
@@ -68,7 +68,7 @@ std::string alloc(int i, const Pairs& more = {}) {
   return entry("alloc", 0x10000 + 512 * static_cast<uint64_t>(i), 512, more);
 }
 
-// Each snapshot has `n` of one thing.
+// Each snapshot repeats one element `n` times.
 std::string a_stack_that_grows_frame_by_frame(int n) {
   std::string frames = "]" + frame("f") + put() + "a";
   for (int i = 1; i < n; ++i) frames += get(0) + "a";
@@ -134,7 +134,7 @@ std::string blocks_of_one_allocation(int n) {
                   {dict({{"address", number(0x10000)}, {"total_size", number(512)}, {"blocks", list(blocks)}})});
 }
 
-// They would collide in a fixed multiplicative hash: multiples of the inverse of its factor, and of 2^44.
+// Keys that collide in a fixed multiplicative hash: multiples of the inverse of its factor, and of 2^44.
 std::string addresses_that_collide(int n) {
   return snapshot(times(n, [](int i) {
     const uint64_t k = static_cast<uint64_t>(i) / 2 + 1;
@@ -155,15 +155,12 @@ Cost cost_of(const std::string& bytes) {
   options.output = folder / "s.tapelens";
   Cost cost;
   for (int i = 0; i < 3; ++i) {
-    timespec begin{}, end{};
     const uint64_t before = allocated_bytes;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    const double begin = testing::seconds_now();
     const auto imported = import_snapshot(options);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    EXPECT_TRUE(imported) << imported.error().message;
+    cost.seconds = std::min(cost.seconds, testing::seconds_now() - begin);
     cost.bytes = allocated_bytes - before;
-    cost.seconds = std::min(cost.seconds, static_cast<double>(end.tv_sec - begin.tv_sec) +
-                                              static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-9);
+    EXPECT_TRUE(imported) << imported.error().message;
   }
   return cost;
 }
@@ -177,13 +174,21 @@ class SnapshotScaling : public ::testing::TestWithParam<Shape> {};
 TEST_P(SnapshotScaling, CostsEightTimesAsMuchForEightTimesAsMuch) {
   constexpr int kFew = 2500, kTimes = 8;
   const std::string small = GetParam().make(kFew), large = GetParam().make(kFew * kTimes);
-  const Cost least = cost_of(GetParam().make(1)), few = cost_of(small), many = cost_of(large);
+  const Cost least = cost_of(GetParam().make(1));
+  Cost few = cost_of(small), many = cost_of(large);
   const double grown = static_cast<double>(large.size()) / static_cast<double>(small.size());
   const uint64_t few_bytes = few.bytes - std::min(few.bytes, least.bytes);
   const uint64_t many_bytes = many.bytes - std::min(many.bytes, least.bytes);
   // Twice the growth of the file, because tables double when they grow. A quadratic cost is eight times the growth.
   EXPECT_LE(static_cast<double>(many_bytes), 2 * grown * static_cast<double>(few_bytes + (64 << 10)));
-  EXPECT_LE(many.seconds - least.seconds, 2.5 * grown * (few.seconds - least.seconds + 0.002));
+  const auto is_linear = [&] {
+    return many.seconds - least.seconds <= 2.5 * grown * (few.seconds - least.seconds + 0.002);
+  };
+  for (int round = 0; round < 5 && !is_linear(); ++round) {  // other programs disturb some rounds
+    few.seconds = std::min(few.seconds, cost_of(small).seconds);
+    many.seconds = std::min(many.seconds, cost_of(large).seconds);
+  }
+  EXPECT_TRUE(is_linear()) << few.seconds << " s, then " << many.seconds << " s";
   // An absolute limit for each byte of a file.
   EXPECT_LE(many_bytes, 400 * large.size() + (1 << 20));
 }

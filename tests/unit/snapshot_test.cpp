@@ -119,7 +119,7 @@ TEST(Snapshot, AHistoryIsItsAllocations) {
        entry("free_requested", kBase + 2 * kMiB, 17 * kMiB + 1, 5),
        entry("free_completed", kBase + 2 * kMiB, 17 * kMiB + 1, 9), entry("snapshot", 0, 0, 10)}));
   ASSERT_TRUE(imported) << imported.error().message;
-  // The second has the rest of the segment, because the allocator splits off no piece below a MiB.
+  // The second block has the rest of the segment, because the allocator splits off no piece below 1 MiB.
   EXPECT_EQ(imported->allocations(), std::to_string(2 * kMiB - 5) + " [" + std::to_string(2 * kMiB) + "] 2-\n" +
                                          std::to_string(17 * kMiB + 1) + " [" + std::to_string(18 * kMiB) +
                                          "] 2000-9000\n");
@@ -330,7 +330,7 @@ void expect_less_than_all(const char* what, const std::function<std::string(int)
 }
 
 TEST(Snapshot, SizesThatAddUpToMoreThanANumberAreRefused) {
-  constexpr int64_t kLarge = int64_t{1} << 52;  // 2^63 is 2048 of them
+  constexpr int64_t kLarge = int64_t{1} << 52;  // 2048 of these are 2^63
   const auto many = [](const std::string& action) {
     return [action](int count) {
       std::vector<std::string> trace{entry("alloc", kBase, 1, 0)};

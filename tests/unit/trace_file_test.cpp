@@ -43,7 +43,7 @@ class MemoryFile {
 
   void put(size_t at, char byte) { EXPECT_EQ(pwrite(file_, &byte, 1, static_cast<off_t>(at)), 1); }
   void cut(size_t bytes) { EXPECT_EQ(ftruncate(file_, static_cast<off_t>(bytes)), 0); }
-  // The reason why it does not open, without the path; empty if it opens.
+  // The error of opening, without the path; empty if the file opens.
   std::string error() const {
     const std::string path = "/proc/self/fd/" + std::to_string(file_);
     auto recording = Recording::open(path);

@@ -17,7 +17,7 @@ namespace tapelens::trace {
 
 using testing::Random;
 
-// ---- a program that makes steps of everything -----------------------------------------------------------------------
+// ---- a program whose steps have every kind of event -----------------------------------------------------------------
 
 // Two threads whose calls cross the ends of steps, with long-lived, leaked and late-freed tensors.
 class Program {
@@ -49,7 +49,7 @@ class Program {
   uint32_t at(uint32_t line) {
     return b_.stack({b_.frame("train.py", line, "step"), b_.frame("train.py", 99, "main")});
   }
-  uint64_t fresh() {  // addresses come back
+  uint64_t fresh() {  // the program reuses addresses
     if (!free_.empty() && random_.one_of(2)) {
       const uint64_t address = free_.back();
       free_.pop_back();
@@ -149,7 +149,7 @@ class Program {
   bool is_loading_ = false, has_state_ = false;
 };
 
-// ---- what a recording says, without its ids -------------------------------------------------------------------------
+// ---- the content of a recording, without its ids --------------------------------------------------------------------
 
 // Each row as a sentence. Other rows are named by their times, because every event has a distinct time.
 struct Said {

@@ -52,6 +52,56 @@ TEST(Ring, SaysTheHighestPeakOfWhatWasLeftOut) {
   EXPECT_EQ(peak.substr(0, 7), "5000 4 ") << peak;
 }
 
+TEST(Ring, SaysThatADeviceHadOnlyEmptyAllocations) {
+  SpoolBuilder b;
+  b.op("aten::empty").alloc(0x10, 8).block(0x20, 0, 0).end_op();
+  for (uint64_t step = 0; step < 4; ++step) b.optimizer("SGD").end_optimizer();
+  leave_out(b.path(), 2);
+  const Recording r = b.seal();
+  EXPECT_EQ(information(r, "steps_left_out_peak:cpu").substr(0, 4), "8 0 ");
+  EXPECT_EQ(information(r, "steps_left_out_peak:cuda:0").substr(0, 4), "0 0 ");
+}
+
+TEST(Ring, CountsAnOlderBlockWithoutAnAddressOnce) {
+  SpoolBuilder whole, ring;
+  for (SpoolBuilder* b : {&whole, &ring}) {
+    b->op("aten::empty").block(0, 8, 512, "cuda:0", 0, {}, kDeviceAllocationIsOlder).end_op();
+    for (uint64_t step = 0; step < 4; ++step) b->op("aten::mm").end_op().optimizer("SGD").end_optimizer();
+  }
+  leave_out(ring.path(), 2);
+  EXPECT_EQ(losses_of(whole.seal()), losses_of(ring.seal()));
+}
+
+std::vector<std::pair<VirtualChange, uint64_t>> physical_memory(const Recording& r) {
+  const auto changes = r.column(column<table::VirtualMemory>.change);
+  const auto handles = r.column(column<table::VirtualMemory>.handle);
+  std::vector<std::pair<VirtualChange, uint64_t>> all;
+  for (size_t i = 1; i < changes.size(); ++i) all.emplace_back(static_cast<VirtualChange>(changes[i]), handles[i]);
+  return all;
+}
+
+TEST(Ring, KeepsTheHandlesAndMappingsOfLivePhysicalMemory) {
+  using enum VirtualChange;
+  SpoolBuilder b;
+  b.physical({created, 1, 0, 4096}).physical({mapped, 1, 0x10000}).physical({released, 1});  // alive by its mapping
+  b.physical({created, 2, 0, 4096}).physical({retained, 2}).physical({released, 2});
+  b.physical({created, 3, 0, 4096}).physical({mapped, 3, 0x20000}).physical({released, 3});
+  b.physical({released, 4}).physical({created, 4, 0, 4096});  // reported late
+  b.physical({created, 5, 0, 4096}).physical({mapped, 5, 0x40000});
+  b.physical({created, 5, 0, 8192}).physical({unmapped, 0, 0x40000, 4096});  // the old mapping, of the old memory
+  for (int i = 0; i < 100; ++i) b.physical({mapped, 2, 0x30000}).physical({unmapped, 0, 0x30000, 4096});
+  b.physical({unmapped, 0, 0x20000, 4096});
+  b.pool(0xa, 1000, 100).pool(0xa, 2000, 200).pool(0xb, 5, 5).pool(0xb, 0, 0, 0, PoolChange::destroyed);
+  for (uint64_t step = 0; step < 4; ++step) b.op("aten::mm").end_op().optimizer("SGD").end_optimizer();
+  leave_out(b.path(), 2);
+  const Recording r = b.seal();
+  const std::vector<std::pair<VirtualChange, uint64_t>> kept = {
+      {created, 1}, {mapped, 1}, {released, 1}, {created, 2}, {created, 5}};
+  EXPECT_EQ(physical_memory(r), kept);
+  ASSERT_EQ(r.rows(Table::memory_pools, {}), 1U);
+  EXPECT_EQ(r.column(column<table::MemoryPools>.reserved)[1], 2000U);
+}
+
 TEST(Ring, KeepsTheStepsAroundTheFirstTimeThatMoreIsAlive) {
   SpoolBuilder b;
   b.alloc(0x20, 600);
@@ -152,7 +202,7 @@ TEST(Ring, NothingIsGivenBackWhileSomebodyReads) {
   expect_to_be_the_end_of(whole.seal(), ring.seal());
 }
 
-// ---- while the program goes on --------------------------------------------------------------------------------------
+// ---- while the program continues ------------------------------------------------------------------------------------
 
 TEST(Ring, ThreadsGoOnWritingMeanwhile) {
   const TestFolder folder;

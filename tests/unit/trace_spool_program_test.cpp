@@ -297,7 +297,7 @@ TEST(SpoolThreads, ThatComeAndGoAtTheSameTimeKeepTheirOwnRecords) {
   writer.close();
 }
 
-// ---- the end in a signal handler ----------------------------------------------------------------------------------
+// ---- exit in a signal handler -------------------------------------------------------------------------------------
 
 SpoolWriter* g_writer = nullptr;
 Lane* g_lane = nullptr;

@@ -22,7 +22,8 @@ inline SpoolReader read_spool(const std::string& path) {
 
 inline uint64_t lost(const SpoolReader& spool, Loss kind) { return spool.facts().lost[static_cast<size_t>(kind)]; }
 
-// Runs a part of a test in a child, since it changes the process. The test fails unless the child exits with 0.
+// Runs a part of a test in a child process, because that part changes process state. The test fails unless the child
+// exits with 0.
 template <class Body>
 void in_child(Body body) {
   const pid_t child = fork();

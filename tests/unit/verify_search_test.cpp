@@ -36,7 +36,7 @@ Run::Process process(int32_t rank, uint64_t gradient = 7) {
   return made;
 }
 
-// A program with sites at some lines, of which some are wrong. Settings select the sites to apply.
+// A program with sites at some lines. Some sites are wrong. Settings select the sites to apply.
 class Program : public Runs {
  public:
   std::vector<rewrites::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
@@ -259,7 +259,7 @@ TEST(Verify, WhatAddsInAnotherOrderIsMeasuredWhereAllElseIsTheSame) {
   ASSERT_TRUE(verdict && verdict->rounding);
   EXPECT_EQ(verdict->rounding->unknown, "values can be had of one process of Python with an optimizer");
   EXPECT_EQ(program.names, (Names{"bare", "rewritten", "bare-again", "search-1", "values-bare", "values-rewritten"}));
-  // Not if another value differs as well: then the search looks for that difference.
+  // If another value differs as well, the search looks for that difference instead.
   program.wrong = {3, 5};
   const auto other = verify(program, settings);
   ASSERT_TRUE(other);

@@ -86,7 +86,7 @@ TEST(VerdictJson, WhatIsNoFiniteNumberIsNone) {
   Verdict v = full();
   v.bare.loss = {std::numeric_limits<double>::infinity(), std::nan("")};
   v.rounding->gradients = {{"w", std::nan(""), 1, 2}};
-  v.rewritten.step_ns = -5;  // the checksums took longer than the step
+  v.rewritten.step_ns = -5;  // the checksums take longer than the step
   const Verdict again = read(verdict_json(v));
   ASSERT_EQ(again.bare.loss.size(), 2U);
   EXPECT_TRUE(std::isnan(again.bare.loss[0]) && std::isnan(again.bare.loss[1]));
@@ -99,7 +99,7 @@ TEST(VerdictJson, WhatIsNoVerdictIsOneSentence) {
   for (const char* text : {"", "{", "[]", "3", "null", "\"identical\"", "{\"identical\": true}", "{} {}"}) {
     const auto verdict = read_verdict(text, "v.json");
     ASSERT_FALSE(verdict) << text;
-    EXPECT_EQ(verdict.error().message, "v.json is no result of tapelens verify --format json.");
+    EXPECT_EQ(verdict.error().message, "v.json is not a result of tapelens verify --format json.");
     EXPECT_EQ(verdict.error().kind, trace::ErrorKind::unreadable);
   }
 }
@@ -235,7 +235,7 @@ TEST(VerdictText, OfAPatchIsInItsWords) {
                                       "(00ff bare, 00fe patched). It comes from the patch." +
                                       left_open + "\n\n"));
   v.is_deterministic = false;
-  EXPECT_NE(verdict_text(v, "").find("Nothing can be said of the patch;"), std::string::npos);
+  EXPECT_NE(verdict_text(v, "").find("The patch cannot be verified;"), std::string::npos);
   v.is_deterministic = true;
   v.difference.reset();
   const std::string text = verdict_text(v, "");

@@ -20,7 +20,8 @@ namespace {
 using namespace fake;
 
 constexpr uint64_t kBytes = 1 << 20;
-const recompute::Cheap kRelu = recompute::cheap("aten::relu"), kMul = recompute::cheap("aten::mul");
+const recompute::Repeatable kRelu = recompute::cheap("aten::relu"), kMul = recompute::cheap("aten::mul"),
+                            kMatrix = recompute::repeatable("aten::mm");
 
 // A tensor of the program.
 struct Tensor {
@@ -40,7 +41,7 @@ class Versions : public testing::Test {
     auto version = std::make_shared<FakeVersion>(storage, bytes, rules_);
     return {std::move(storage), std::move(version)};
   }
-  Tensor made_by(recompute::Cheap op, const std::vector<Tensor*>& sources, uint64_t bytes = kBytes) {
+  Tensor made_by(recompute::Repeatable op, const std::vector<Tensor*>& sources, uint64_t bytes = kBytes) {
     auto call = std::make_unique<FakeCall>(op, false);
     call->bytes = bytes;
     std::vector<StoragePtr> storages;
@@ -53,7 +54,7 @@ class Versions : public testing::Test {
     return made;
   }
   // An operator writes `of` and reads its old content.
-  void write_by(recompute::Cheap op, Tensor& of) {
+  void write_by(recompute::Repeatable op, Tensor& of) {
     auto call = std::make_unique<FakeCall>(op, true);
     call->read(of.version);
     write(of, call->first_result({of.storage}));
@@ -65,7 +66,7 @@ class Versions : public testing::Test {
                                  bool may_rematerialize = true) {
     return std::make_unique<FakeHook>(of.version, of.storage, encodes, may_encode, may_rematerialize);
   }
-  // As an operator of the program does.
+  // Writes as an operator of the program does.
   static void write(Tensor& tensor, uint64_t value) {
     tensor.version->about_to_be_written();
     tensor.storage->memory->value = value;
@@ -141,6 +142,53 @@ TEST_F(Versions, WhatIsNotAskedForIsNotDone) {
   EXPECT_FALSE(saved->is_released());
 }
 
+TEST_F(Versions, ASegmentWithACostlyOperatorRunsOnceInABackward) {
+  for (const bool is_costly : {false, true}) {
+    Tensor x = tensor(7);
+    x.version->kept_by_program();
+    std::vector<Tensor> made;
+    std::vector<std::unique_ptr<FakeHook>> saves;
+    for (int i = 0; i < 4; ++i) {
+      made.push_back(made_by(i == 0 && is_costly ? kMatrix : kRelu, {i == 0 ? &x : &made.back()}));
+      saves.push_back(save(made.back()));
+      saves.push_back(save(made.back()));  // its own node and the next one save it
+    }
+    for (Tensor& tensor : made) {
+      tensor.storage.reset();
+      EXPECT_TRUE(tensor.version->try_release());
+    }
+    const int64_t alive = Memory::alive;
+    const uint32_t before = FakeCall::runs;
+    for (int backward = 0; backward < 2; ++backward) {  // the graph is kept
+      for (size_t i = saves.size(); i-- > 0;) EXPECT_TRUE(saves[i]->is_released() && saves[i]->is_right());
+      EXPECT_EQ(Memory::alive, alive) << "values stay after their last use";
+    }
+    EXPECT_EQ(FakeCall::runs - before, is_costly ? 2 * 4u : 2 * (4u + 3 + 2 + 1));
+    for (size_t i = saves.size(); i-- > 0;) {
+      EXPECT_TRUE(saves[i]->is_right());
+      saves.pop_back();
+    }
+    EXPECT_EQ(Memory::alive, alive);
+  }
+}
+
+TEST_F(Versions, ValuesThatAreKeptForAHookDieWithIt) {
+  Tensor x = tensor(7), y = made_by(kMatrix, {&x}), z = made_by(kRelu, {&y});
+  x.version->kept_by_program();
+  auto of_y = save(y), again = save(y), of_z = save(z);
+  y.storage.reset();
+  z.storage.reset();
+  ASSERT_TRUE(z.version->try_release() && y.version->try_release());
+  const int64_t alive = Memory::alive;
+  EXPECT_TRUE(of_z->is_right());  // makes y
+  EXPECT_EQ(Memory::alive, alive + 1);
+  EXPECT_TRUE(of_y->is_right());
+  EXPECT_EQ(Memory::alive, alive + 1);
+  again.reset();  // no backward reads it
+  EXPECT_EQ(Memory::alive, alive);
+  EXPECT_TRUE(of_y->is_right());
+}
+
 TEST_F(Versions, ASourceThatTheProgramWritesLaterIsReadAsItWas) {
   Tensor x = tensor(7), y = made_by(kRelu, {&x});
   x.version->kept_by_program();
@@ -205,7 +253,7 @@ TEST_F(Versions, AChainOfReleasedVersionsComesBackOneThroughTheOther) {
   }
   row.clear();
   while (!saved.empty()) {
-    saved.erase(saved.begin());  // the reverse of a backward's order: saves that later hooks read stay
+    saved.erase(saved.begin());  // reverse order of a backward: saves that later hooks read stay
     for (const auto& hook : saved) EXPECT_TRUE(hook->is_right());
   }
 }
@@ -329,7 +377,7 @@ TEST_F(Versions, WhatTheFirstHookGotOfAPinIsNotGivenToTheNextWhenItWasWrittenSin
 
 // ---- how long versions live
 
-const recompute::Cheap kMulInPlace = recompute::cheap("aten::mul_");
+const recompute::Repeatable kMulInPlace = recompute::cheap("aten::mul_");
 
 TEST_F(Versions, ATensorThatIsWrittenInEachStepKeepsFewOfItsVersions) {
   Tensor state = tensor(7);
@@ -414,7 +462,7 @@ TEST_F(Versions, WhatTheSameCallsMadeIsForgottenWhenItIsGone) {
   EXPECT_EQ(FakeVersion::alive, 1);
 }
 
-// ---- writes that PyTorch does not know of
+// ---- writes that PyTorch does not detect
 
 TEST_F(Versions, AStorageWhoseAddressIsKnownStaysAndIsNoSource) {
   Tensor x = tensor(7), y = made_by(kRelu, {&x});
@@ -535,8 +583,8 @@ class RandomProgram : public Versions {
   void add(Tensor made) { tensors_.push_back(std::move(made)); }
 
   void call(bool is_in_place) {
-    static const std::array ops = {kRelu, kMul, recompute::cheap("aten::tanh"), recompute::Cheap{}};
-    const recompute::Cheap op = is_in_place ? recompute::cheap("aten::relu_") : ops[pick(ops.size())];
+    static const std::array ops = {kRelu, kMul, recompute::cheap("aten::tanh"), recompute::Repeatable{}};
+    const recompute::Repeatable op = is_in_place ? recompute::cheap("aten::relu_") : ops[pick(ops.size())];
     auto made = std::make_unique<FakeCall>(op, is_in_place);
     std::vector<StoragePtr> storages;
     Tensor& first = any();
@@ -562,7 +610,7 @@ class RandomProgram : public Versions {
       return;
     }
     if (auto before = first.version->made_before(*made)) {
-      made = std::make_unique<FakeCall>(recompute::Cheap{}, false);
+      made = std::make_unique<FakeCall>(recompute::Repeatable{}, false);
       made->read(std::static_pointer_cast<FakeVersion>(before));
     }
     Tensor result = tensor(value);
@@ -641,7 +689,7 @@ class RandomProgram : public Versions {
     try {
       EXPECT_TRUE(hook.is_right());
     } catch (const std::exception& error) {
-      EXPECT_TRUE(has_failed_) << error.what();  // an error is right after a failed allocation
+      EXPECT_TRUE(has_failed_) << error.what();  // after a failed allocation, an error is correct
     }
   }
   void check() {

@@ -52,7 +52,7 @@ class Threads : public testing::Test {
     Tensor made = tensor(call->first_result(storages));
     Version& first = *sources.front()->version;
     if (auto before = first.made_before(*call)) {
-      call = std::make_unique<FakeCall>(recompute::Cheap{}, false);
+      call = std::make_unique<FakeCall>(recompute::Repeatable{}, false);
       call->read(std::static_pointer_cast<FakeVersion>(before));
     }
     const uint64_t key = call->key();

@@ -1,4 +1,4 @@
-"""Environments as users have them, in which the wheel is installed: a Python, a PyTorch, no compiler."""
+"""Environments with an installed wheel, like those of users: a Python and a PyTorch, but no compiler."""
 
 import os
 import pathlib
@@ -17,8 +17,8 @@ def wheel():
 
 
 def torch_of(release):
-    """A folder with torch and nvidia in it: PyTorch's wheel, with the CUDA libraries of the tests' own PyTorch, which
-    have the same major version. Pure Python packages are the tests' own too."""
+    """A folder with PyTorch's wheel and with the CUDA libraries of the tests' own PyTorch, which have the same major
+    version. Pure Python packages also come from the tests' environment."""
     folder = ROOT / f"build/wheel-torch/{release}"
     if not (folder / "nvidia").exists():
         subprocess.run([*PIP, "install", "--no-deps", "--target", folder, f"torch=={release}"], check=True)
@@ -27,7 +27,7 @@ def torch_of(release):
 
 
 class Environment:
-    """`packages`: folders of packages, the first first."""
+    """`packages`: folders of packages, in the order of the search."""
 
     def __init__(self, folder, packages):
         self.folder = folder
@@ -39,7 +39,7 @@ class Environment:
         subprocess.run([*PIP, "--python", self.python, "install", "--no-deps", "--no-index", wheel()], check=True)
 
     def run(self, *command, path="", check=True, **variables):
-        """`path`: further folders in PATH."""
+        """Runs the command in the environment. `path`: further folders in PATH."""
         kept = {name: value for name, value in os.environ.items() if name in ("HOME", "LANG", "TMPDIR")}
         kept |= {"PATH": f"{self.bin}:{path}", "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(self.folder / "cache")}
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=kept | variables,

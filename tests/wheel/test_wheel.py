@@ -1,5 +1,5 @@
-"""The wheel as users have it: installed into a fresh environment without a compiler, it records, reports and advises; it
-refuses a PyTorch that its probes were not compiled for, and compiles one for it. TAPELENS_TEST_ALL=1: with every minor."""
+"""The wheel in a fresh environment without a compiler records, reports and advises. It refuses a PyTorch build that it
+has no probe for, and compiles a probe for it on request. TAPELENS_TEST_ALL=1 tests every minor version."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import subprocess
+import tarfile
 import time
 import zipfile
 
@@ -16,15 +17,13 @@ from environment import ROOT, SITE_PACKAGES, Environment, torch_of, wheel
 
 TRAIN = pathlib.Path(__file__).with_name("train.py")
 VERSIONS = (ROOT / "cmake/TorchVersions.cmake").read_text()
-OTHERS = re.findall(r"^ +(\d+\.\d+\.\d+)$", VERSIONS, re.M)  # PyTorch releases of which there is a probe only
+OTHERS = re.findall(r"^ +(\d+\.\d+\.\d+)$", VERSIONS, re.M)  # further PyTorch releases with a probe
 RELEASES = ["tests' own", *(OTHERS + ["2.11.0"] if os.environ.get("TAPELENS_TEST_ALL") else [])]
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     return Environment(tmp_path_factory.mktemp("wheel") / "a venv", [SITE_PACKAGES])
-
-
 
 
 def test_what_is_in_it():
@@ -48,6 +47,20 @@ def test_what_is_in_it():
         assert content.startswith(b"\x7fELF"), name
         assert b".symtab\0" not in content, f"{name} is not stripped"
         assert str(ROOT).encode() not in content, f"{name} names the folder that it was built in"
+
+
+def test_its_page_on_pypi_has_absolute_links():
+    with zipfile.ZipFile(wheel()) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        pages = {name: archive.read(name).decode()}
+    (sources,) = (ROOT / "dist").glob("tapelens-*.tar.gz")
+    with tarfile.open(sources) as archive:
+        (name,) = (name for name in archive.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO"))
+        pages[name] = archive.extractfile(name).read().decode()
+    for name, page in pages.items():
+        assert "\nProject-URL: Source, https://" in page, name
+        links = re.findall(r"\]\(([^)\s]*)\)", page)
+        assert len(links) > 10 and [link for link in links if not link.startswith("https://")] == [], name
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -113,7 +126,7 @@ def test_takes_four():
 def test_window_opens_or_says_how_to_get_it(here):
     here.run("tapelens", "record", "-o", "window.tapelens", "--", "python", TRAIN)
     done = here.run("tapelens", "view", "window.tapelens", "--screenshot", "window.png", check=False, LANG="C.UTF-8")
-    if done.returncode == 0:  # this machine has a Qt
+    if done.returncode == 0:  # Qt is installed
         assert (here.folder / "window.png").read_bytes().startswith(b"\x89PNG")
     else:
         [line] = done.stderr.strip().splitlines()
@@ -122,8 +135,9 @@ def test_window_opens_or_says_how_to_get_it(here):
 
 @pytest.fixture(scope="module")
 def other_build(tmp_path_factory):
-    """The tests' own PyTorch with another header, as a nightly of the same minor would be: links, but for that header and
-    the libraries, whose place tells where the headers are."""
+    """The tests' own PyTorch with one changed header, like a nightly build of the same minor version. Most files are
+    symbolic links. The header is a copy. The libraries are hard links or copies, because the headers are found relative
+    to them."""
     folder = tmp_path_factory.mktemp("other") / "site-packages"
     real = SITE_PACKAGES / "torch"
     changed = pathlib.Path("torch/include/c10/core/Allocator.h")

@@ -1,5 +1,5 @@
-"""A small training program. With COUNT in its environment it prints how many tensors autograd saved, as PyTorch's own hooks
-see them; the bytes of its parameters are the same with and without."""
+"""A small training program. If its environment has COUNT, it prints the number of tensors that autograd saved, by
+PyTorch's own hooks. COUNT does not change the bytes of its parameters."""
 
 import contextlib
 import hashlib

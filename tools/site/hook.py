@@ -6,17 +6,16 @@ its name."""
 
 import pathlib
 import posixpath
-import re
 
+from markdown_links import replace_relative
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ELSEWHERE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "samples/README.md": "samples.md"}
+ELSEWHERE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md",
+             "SECURITY.md": "security.md", "RELEASE.md": "release.md", "samples/README.md": "samples.md"}
 ICON = "gui/linux/org.tapelens.Tapelens.svg"
 CHECKS = {f"plugins/{path.parent.name}/README.md": f"checks/{path.parent.name}.md" for path in sorted(ROOT.glob("plugins/*/README.md"))}
 PAGES = {**ELSEWHERE, **CHECKS}  # in the repository -> in the site
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
-CODE = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 
 
 def named(nav):
@@ -60,15 +59,8 @@ def on_page_markdown(markdown, page, config, files):
     place = page.file.src_uri
     source = next((name for name, target in PAGES.items() if target == place), f"docs/{place}")
 
-    def moved(match):
-        mark, text, link = match.groups()
-        if re.match(r"[a-z]+:|#", link):
-            return match[0]
+    def moved(mark, text, link):
         target = target_in_site(link, source, place)
         return text if target is None else f"{mark}[{text}]({target})"
 
-    out, at = [], 0
-    for code in CODE.finditer(markdown):
-        out += [LINK.sub(moved, markdown[at:code.start()]), code[0]]
-        at = code.end()
-    return "".join([*out, LINK.sub(moved, markdown[at:])])
+    return replace_relative(markdown, moved)

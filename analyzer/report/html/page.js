@@ -502,8 +502,8 @@
           ...inside, more(entry.more, "findings: tapelens advise --all"))));
     });
     if (advice.entries.length) {
-      box.append(element("p", { class: "faint" }, "Beside each entry: the peak after it and all before it, and by how much that is less; " +
-        "of what is an alternative, with it alone. Choose an entry or a finding to see it in the curve and in what was alive."));
+      box.append(element("p", { class: "faint" }, "Beside each entry: the peak after this entry and all entries before it, and the reduction of the peak; " +
+        "for an alternative, the peak after this entry alone. Choose an entry or a finding to see its effect on the curve and the live allocations."));
     }
     box.append(more(advice.entries_left_out, "entries: tapelens advise --all"));
     if (advice.remaining.length) {

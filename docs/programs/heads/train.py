@@ -1,4 +1,4 @@
-"""Eight heads over one input: the product broadcasts, and what it copies is saved."""
+"""Eight heads over one input: the product broadcasts its input, and autograd saves the copies."""
 
 import torch
 from torch import nn

@@ -15,7 +15,7 @@ from torch.autograd.profiler import record_function
 
 def dies(how):
     """A separate thread ends the process at a random time during the main thread's backward."""
-    delay = random.uniform(0.02, 0.6)  # seeded by the system: another time in each run
+    delay = random.uniform(0.02, 0.6)  # seeded by the system, so different in each run
     def end():
         time.sleep(delay)
         if how == "abort":

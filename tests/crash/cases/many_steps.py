@@ -1,5 +1,5 @@
-"""Many small steps: `many_steps.py PROGRESS STEPS [END [AT]]`. In step 10 it has far more memory than in any other; from every
-1000th it keeps a tensor. END, in step AT: "kill" (itself), "wait", "raise"."""
+"""Trains many small steps: `many_steps.py PROGRESS STEPS [END [AT]]`. Step 10 has by far the highest peak. One step of
+each 1000 leaks a tensor. END is the action in step AT: "kill" (itself), "wait", "raise"."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
-// A training on two GPUs as their allocators see it: blocks in segments of two streams, some that wait for a stream,
-// and at the end a request that finds no memory. Records the place of each allocation, for tests to compare with.
+// A training on two GPUs, as events of their allocators: blocks in segments of two streams, blocks that wait for a
+// stream, and a failed request at the end. It notes the place of each allocation, for comparison in tests.
 #pragma once
 
 #include <QString>
@@ -17,7 +17,7 @@ class DeviceRecording {
   static constexpr uint64_t kMega = 1 << 20;
   static constexpr uint64_t kSideStream = 0x7f20;
 
-  // With one thing more that the recorder noted: "simulated_gpu", "1 x NVIDIA H100 80GB HBM3".
+  // Adds one entry to the recording's facts, for example "simulated_gpu", "1 x NVIDIA H100 80GB HBM3".
   explicit DeviceRecording(const std::string& key = {}, const std::string& value = {}) {
     {
       trace::SpoolBuilder b(folder_, "1.spool");
@@ -33,7 +33,7 @@ class DeviceRecording {
   std::string program() const { return folder_ / "train.py"; }
   uint64_t oom_time() const { return oom_time_; }
 
-  // Of cuda:0, at the end.
+  // Totals of cuda:0 at the end.
   uint64_t allocated() const { return allocated_; }
   uint64_t reserved() const { return reserved_; }
   uint64_t segments() const { return segments_.size(); }
@@ -50,7 +50,7 @@ class DeviceRecording {
     return b_->stack({b_->frame(program(), number, function), b_->frame(program(), 40, "main")});
   }
 
-  // First fit, else another segment: 2 MiB for small blocks, at least 20 MiB for others.
+  // First fit. If no gap fits, reserves a segment: 2 MiB for small blocks, at least 20 MiB for others.
   uint64_t take(uint64_t bytes, uint64_t stream = 0) {
     const uint64_t rounded = (bytes + 511) / 512 * 512;
     const bool is_small = rounded <= kMega;
@@ -101,7 +101,7 @@ class DeviceRecording {
       const uint64_t bias = take(4096 * (i + 1));
       b.role(trace::Role::parameter, "layers." + std::to_string(i) + ".bias", bias, 4096 * (i + 1)).end_op();
     }
-    // A second device that does less.
+    // A second device with few events.
     b.segment(trace::SegmentChange::allocated, 0x900000000, 64 * kMega, "cuda:1");
     b.block(0x900000000, 30 * kMega, 32 * kMega, "cuda:1");
     for (uint64_t step = 0; step < 3; ++step) train(step, weights);
@@ -135,7 +135,7 @@ class DeviceRecording {
       free(small);
     }
     b.leave();
-    // The copy of the batch is done with, but the side stream is not.
+    // The program frees its copy of the batch while the side stream still uses it.
     give_back(batch);
     b.backward();
     for (uint64_t i = kLayers; i-- > 0;) {
@@ -143,7 +143,7 @@ class DeviceRecording {
       const uint64_t gradient = take((i + 1) * kMega);
       b.role(trace::Role::gradient, "layers." + std::to_string(i) + ".weight", gradient, (i + 1) * kMega, weights[i]);
       b.end_op().end_evaluation();
-      // The last step does not come to its end.
+      // The last step stops in the middle of its backward.
       if (step < 2 || i > kLayers / 2) free(kept[i]);
       gradients_.push_back(gradient);
     }

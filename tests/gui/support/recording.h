@@ -1,4 +1,4 @@
-// A recording to open: made up by testing/synthetic.h, in a folder that goes when the test's process ends.
+// A synthetic recording (testing/synthetic.h) in a folder that is removed when the test's process ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 
 namespace tapelens::gui::testing {
 
-// Its path; each size is made once. A step has some 3,500 events. Empty, with a failed test, if it cannot be made.
+// The recording's path. Each size is made once. A step has about 3,500 events. On failure the path is empty, and the
+// test fails.
 inline QString synthetic_recording(uint64_t events = 20'000) {
   static std::map<uint64_t, tapelens::testing::SyntheticRecording> made;
   auto at = made.find(events);

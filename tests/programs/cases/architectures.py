@@ -1,5 +1,5 @@
-"""Training programs of one architecture each, written the way people write them: architectures.py NAME [STEPS]. They are small, and
-deterministic on one thread; each prints its losses."""
+"""Small training programs of one architecture each, in the usual style: architectures.py NAME [STEPS]. They are
+deterministic on one thread, and print their losses."""
 
 import random
 import sys

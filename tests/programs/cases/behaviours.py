@@ -24,7 +24,7 @@ def case(function):
 
 
 def net():
-    """Something of everything that is rewritten."""
+    """One saved tensor for each rewrite."""
     return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1).requires_grad_(False),
                          nn.ReLU6(), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3, padding=1), nn.LeakyReLU(0.1), nn.GELU(),
                          nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.LayerNorm(256), nn.Linear(256, 256), nn.SiLU(),

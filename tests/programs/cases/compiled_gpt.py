@@ -1,5 +1,5 @@
-"""compiled_gpt.py BACKEND [FILE]: a small GPT under torch.compile, two steps. With FILE it writes there what PyTorch itself
-says of the tensors that the compiled function saves: of each the operator, the place in this file, and its bytes, from
+"""compiled_gpt.py BACKEND [FILE]: two steps of a small GPT under torch.compile. Writes to FILE PyTorch's own data about
+the tensors that the compiled function saves: the operator, the place in this file, and the bytes of each tensor, from
 the partitioner's graph (as objects) and from the node."""
 
 import json
@@ -51,7 +51,7 @@ def place_of(node):
 
 
 def named(node):
-    """The operator whose result is kept, and where: a view keeps what it is a view of."""
+    """The operator whose result is kept, and its line. For a view, the operator that made its base."""
     part = ""
     while node.op == "call_function":
         if node.target is operator.getitem:

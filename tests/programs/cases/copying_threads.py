@@ -1,4 +1,4 @@
-"""Threads that copy at the same time, each a number of times that is known: three clones of each round are saved and never
+"""Threads that copy at the same time, each a known number of times: three clones of each round are saved and never
 changed. usage: copying_threads.py THREADS N"""
 
 import sys
@@ -12,7 +12,7 @@ ready = threading.Barrier(THREADS)
 
 
 def collate(items):
-    """Batches items as a loader's thread does."""
+    """Joins items to batches, as a loader's thread does."""
     return torch.stack([torch.cat([item, item]) for item in items])
 
 

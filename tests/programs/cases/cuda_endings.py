@@ -1,8 +1,8 @@
 """Short CUDA programs that end right after a backward in different ways: `cuda_endings.py NAME`. Each prints "done";
 endings.py has the exit codes.
 
-The main thread keeps the interpreter's lock from its last backward to its end: the engine's device thread, which drops
-the rest of that backward, mostly asks for the lock when the interpreter already finalizes."""
+The main thread holds the GIL from its last backward to its end. The engine's device thread releases the rest of that
+backward. It usually requests the GIL when the interpreter already finalizes."""
 
 import atexit
 import sys

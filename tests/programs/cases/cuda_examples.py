@@ -1,5 +1,5 @@
-"""Ordinary training on CUDA of larger tensors than the samples': three ways of one product, an MLP, GPT-2 and ResNet-50 in
-autocast, a vision transformer in three precisions."""
+"""Ordinary training on CUDA, with larger tensors than the samples: one product in three forms, an MLP, GPT-2 and
+ResNet-50 in autocast, a vision transformer in three precisions."""
 
 import contextlib
 

@@ -1,6 +1,7 @@
-"""Threads that begin to use CUDA at the same moment. Chance decides in which thread the allocator's watch begins, and how
-far the other threads are then. The first argument: `warm` (an operator ran on the CPU before), `cold` (the threads run
-the first operators of the process) or `older` (blocks were allocated before any operator, and are freed meanwhile)."""
+"""Threads that begin to use CUDA at the same time. Chance decides which thread starts the recording of the allocator,
+and how far the other threads are at that time. The first argument: `warm` (an operator ran on the CPU before), `cold`
+(the threads run the first operators of the process) or `older` (blocks were allocated before any operator, and are
+freed meanwhile)."""
 
 import sys
 import threading
@@ -40,7 +41,7 @@ def main(how):
         thread.start()
     for thread in threads:
         thread.join()
-    # Larger than all earlier allocations: the peaks are then of now, not of a time before the watch.
+    # Larger than all earlier allocations, so that the peaks are now and not before the recording of the allocator.
     kept.append([torch.empty(200 * MIB + 1, dtype=torch.uint8, device=f"cuda:{gpu}") for gpu in (0, 1)])
     cuda_stats.end()
 

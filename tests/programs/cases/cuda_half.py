@@ -1,5 +1,6 @@
-"""Takes half of the GPU, and one GiB outside of PyTorch. Adds the memory in use by the driver's count to the counts of
-cuda_stats.py: `before`, other than its own first segment (CUDA's context, other processes), and `used`, at the highest use."""
+"""Allocates half of the GPU, and one GiB outside of PyTorch. Adds the driver's count of memory in use to the counts of
+cuda_stats.py: `before` (CUDA's context and other processes, without this program's first segment) and `used` (at the
+highest use)."""
 
 import ctypes
 import time
@@ -30,7 +31,7 @@ piece = torch.cuda.get_device_properties(0).total_memory // 32
 kept = [torch.zeros(piece, dtype=torch.uint8, device="cuda") for _ in range(16)]
 torch.cuda.synchronize()
 used = in_use()
-for _ in range(10):  # CUPTI gives its records every fifth of a second, and none as a process ends by os._exit
+for _ in range(10):  # CUPTI delivers its records every fifth of a second, and none if a process ends by os._exit
     time.sleep(0.1)
     torch.zeros(1, device="cuda")
 cuda_stats.end(before=before, used=used)

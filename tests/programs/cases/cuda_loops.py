@@ -1,5 +1,6 @@
-"""Programs whose course goes by values: text and speech that is generated, detection, a policy that draws its actions, two nets
-that train one another, recurrent nets over lengths, averaged weights. On a simulated GPU most of those values are unknown."""
+"""Programs whose control flow depends on values: generation of text and speech, detection, a policy that samples its
+actions, two nets that train each other, recurrent nets over lengths, averaged weights. On a simulated GPU, most of
+those values are unknown."""
 
 import copy
 

@@ -23,7 +23,8 @@ def block(mib, device="cuda"):
 
 @case
 def recorded_streams():
-    """A block that another stream uses is freed later than its tensor: when the events of that stream have been seen."""
+    """A block that another stream uses is freed later than its tensor: after PyTorch polls the events of that
+    stream."""
     side = torch.cuda.Stream()
     for size in (1, 30, 0.25):
         x = block(size)
@@ -40,7 +41,7 @@ def recorded_streams():
 
 @case
 def pools_of_streams():
-    """A block that is free for one stream is not free for another."""
+    """A block that one stream can reuse is not free for another stream."""
     streams = [torch.cuda.Stream() for _ in range(3)]
     for size in (0.1, 12, 25):
         for stream in streams:
@@ -85,7 +86,7 @@ def captured_graphs():
 
 @case
 def streams_in_a_capture():
-    """While a graph is captured, what another stream used stays active until the end of the capture."""
+    """During the capture of a graph, blocks that another stream used stay active until the end of the capture."""
     side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     with torch.cuda.graph(graph):
@@ -100,7 +101,7 @@ def streams_in_a_capture():
 
 @case
 def pinned():
-    """Pinned memory is the host's: no byte of it counts as the GPU's."""
+    """Pinned memory belongs to the host and does not count as memory of the GPU."""
     x = torch.empty(4 * MIB, dtype=torch.uint8, pin_memory=True)
     y = x.to("cuda", non_blocking=True)
     x.copy_(y, non_blocking=True)
@@ -109,7 +110,7 @@ def pinned():
 
 @case
 def threads():
-    """Four at once, each with a stream, so that the order of the frees is not that of the allocations."""
+    """Four threads at once, each with a stream, so that the order of frees differs from the order of allocations."""
     together = threading.Barrier(4)
 
     def work(seed):
@@ -146,7 +147,7 @@ def resized():
     x.untyped_storage().resize_(0)
     x.untyped_storage().resize_(5 * MIB)
     x.resize_(7 * MIB)
-    block(0)  # no byte: no allocation
+    block(0)  # zero bytes: no allocation
 
 
 @case
@@ -158,7 +159,7 @@ def several_gpus():
     layers[1](layers[0](x).to("cuda:1")).square().mean().backward()
     with torch.cuda.device(1):
         block(40.7)
-    # A tensor of one GPU that is freed while the other is the current one.
+    # Frees a tensor of one GPU while the other GPU is the current device.
     y = block(25, "cuda:1")
     y.record_stream(torch.cuda.Stream("cuda:1"))
     del y
@@ -166,7 +167,7 @@ def several_gpus():
 
 @case
 def full_gpu():
-    """Out of memory, caught and survived: the allocator's attempts before it gives up, and its state then."""
+    """Out of memory, and the program continues: the allocator's attempts before the error, and its state after it."""
     held = []
     try:
         while True:

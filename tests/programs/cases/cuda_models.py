@@ -1,4 +1,4 @@
-"""Twelve models that others wrote, small, with random weights: two steps of each, in bfloat16 autocast, on CUDA."""
+"""Twelve small published models with random weights on CUDA: two steps of each in bfloat16 autocast."""
 
 import functools
 

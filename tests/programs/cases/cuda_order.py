@@ -1,5 +1,6 @@
-"""Which of the cached blocks of one size PyTorch's allocator gives out first: prints "age" for that of the oldest segment,
-"address" for the lowest. The second CASE asks for many blocks of few sizes, so that most are chosen among several."""
+"""Detects which cached block of one size PyTorch's allocator reuses first: prints "age" for the block of the oldest
+segment, "address" for the lowest one. The second CASE requests many blocks of few sizes, so that most requests have
+several candidates."""
 
 import random
 import sys

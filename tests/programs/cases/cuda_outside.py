@@ -1,5 +1,5 @@
-"""A program with a library that takes memory of the device itself (cpp/outside_cuda.c, OUTSIDE_LIBRARY). At its end it writes
-to OUTSIDE_COUNTS what the library had taken, by its own count: the reading of the recording shares nothing with it.
+"""A program with a library that allocates device memory itself (cpp/outside_cuda.c, OUTSIDE_LIBRARY). At its end it
+writes the library's own count to OUTSIDE_COUNTS, which shares no code with the recording.
 
 The first argument selects a further activity of the program. `profiled`: torch.profiler begins half way."""
 
@@ -63,7 +63,7 @@ for number in range(40):
             step(number)
         print(len(profiler.key_averages()) > 0)
 
-big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the allocations of now
+big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the current allocations
 at_peak = live
 for _ in range(300):  # operators query the memory in use
     big[:1].add_(1)

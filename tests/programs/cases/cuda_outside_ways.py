@@ -1,5 +1,5 @@
-"""Other calls by which a library takes device memory itself (cpp/outside_cuda.c), selected by the first argument:
-`physical` (cuMemCreate), `pools` (cudaMallocAsync), `inside` (within operators, of a module and of a backward). At its
+"""Other calls by which a library allocates device memory itself (cpp/outside_cuda.c), selected by the first argument:
+`physical` (cuMemCreate), `pools` (cudaMallocAsync), `inside` (within operators, in a module and in a backward). At its
 end it writes the library's own count to OUTSIDE_COUNTS, and CUDA's count for pools."""
 
 import ctypes
@@ -120,7 +120,7 @@ def inside():
 
 
 more = {"physical": physical, "pools": pools, "inside": inside}[sys.argv[1]]()
-big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the allocations of now
+big = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")  # PyTorch's peak, with the current allocations
 for _ in range(300):  # operators query the memory in use
     big[:1].add_(1)
 free, total = torch.cuda.mem_get_info()

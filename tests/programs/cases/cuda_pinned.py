@@ -1,6 +1,7 @@
-"""Pinned memory in the ways that programs come to it (`mixed`), or in one size alone (`one_size`), of which PyTorch's own peak is
-exact: it adds up the peaks of its sizes. Sizes are powers of two, which is what the allocator rounds to; its counts are of rounded sizes.
-torch.cuda.host_memory_stats() goes with the counts of cuda_stats.py."""
+"""Pinned memory in all ways that programs allocate it (`mixed`), or in one size alone (`one_size`). PyTorch's own peak
+is the sum of the peaks of all sizes, so it is exact for one size. The allocator rounds to powers of two and counts
+rounded sizes, so all sizes here are powers of two. Adds torch.cuda.host_memory_stats() to the counts of
+cuda_stats.py."""
 
 import sys
 import threading
@@ -38,9 +39,9 @@ def mixed():
         thread = threading.Thread(target=copied, args=(copies,))
         thread.start()
         thread.join()
-    kept.append(copies.pop()[:MIB])  # a part keeps the whole
+    kept.append(copies.pop()[:MIB])  # a view keeps the whole block
     kept.append(torch.UntypedStorage(4 * MIB).pin_memory())
-    kept.append(torch.ones(MIB, device="cuda").to("cpu", non_blocking=True))  # PyTorch takes pinned memory for it
+    kept.append(torch.ones(MIB, device="cuda").to("cpu", non_blocking=True))  # PyTorch allocates pinned memory for it
     kept.append(torch.empty(3 * MIB + 5, dtype=torch.uint8))  # not pinned
     return kept
 

@@ -1,5 +1,5 @@
-"""Random requests of PyTorch's allocator: sizes of every kind, streams, blocks that another stream uses, pools, and a cache that is
-emptied now and then. The command line has the seed, how many requests, and how many MiB may be alive."""
+"""Random requests of PyTorch's allocator: all kinds of sizes, streams, blocks that another stream uses, pools, and
+occasional empty_cache(). The command line has the seed, the number of requests, and the limit of live MiB."""
 
 import random
 import sys

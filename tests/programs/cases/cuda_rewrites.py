@@ -1,6 +1,5 @@
-"""cuda_rewrites.py FUNCTION: programs whose saved tensors are rewritten on CUDA. Each prints a digest of its gradients,
-or one line of JSON: the bytes of PyTorch's allocator at the begin of a backward and at its peak, above those before the
-step."""
+"""cuda_rewrites.py FUNCTION: programs with rewritten saves on CUDA. Each prints a digest of its gradients, or one line
+of JSON: how much the allocator's bytes at the begin of a backward and at the peak exceed those before the step."""
 
 import hashlib
 import json
@@ -35,8 +34,8 @@ def trained(net, x, steps=3):
 
 
 class Branches(nn.Module):
-    """Saves that become bits, small integers, nothing, a recomputation or a shared copy. A simulated GPU computes the
-    values of these tensors."""
+    """Saves that rewrites replace by bits, small integers, nothing, a recomputation or a shared copy. A simulated GPU
+    computes the values of these tensors."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +75,7 @@ def autocast():
 
 
 def threads():
-    """A forward on each of two threads; the backwards on a third, and by the engine on its own."""
+    """Two threads run one forward each. A third thread and the engine's thread run the backwards."""
     torch.manual_seed(0)
     nets, inputs, losses = [Branches().cuda() for _ in range(2)], [torch.randn(SIDE, SIDE).cuda() for _ in range(2)], [None, None]
 
@@ -96,7 +95,7 @@ def threads():
 
 
 def side_stream():
-    """Everything on a stream of the program's own."""
+    """The whole step runs on a stream that the program creates."""
     torch.manual_seed(0)
     net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda()
     torch.cuda.synchronize()
@@ -105,7 +104,7 @@ def side_stream():
 
 
 def two_streams():
-    """One stream reads the result of another one, and it is saved on both."""
+    """One stream reads the result of another one. Nodes on both streams save the result."""
     torch.manual_seed(0)
     net, x, side = Branches().cuda(), torch.randn(SIDE, SIDE).cuda(), torch.cuda.Stream()
     for _ in range(3):
@@ -122,7 +121,7 @@ def two_streams():
 
 
 def graphed():
-    """A part of the net is captured, forward and backward, and replayed."""
+    """Captures the forward and backward of a part of the net, and replays the graph."""
     torch.manual_seed(0)
     net, x = Branches().cuda(), torch.randn(SIDE, SIDE).cuda()
     part = nn.Sequential(nn.Linear(SIDE, SIDE), nn.ReLU(), nn.Linear(SIDE, SIDE), nn.ReLU()).cuda()
@@ -145,7 +144,7 @@ def double():
         net.zero_grad()
 
 
-# ---- bytes: kernels did nothing, memory is what it would be
+# ---- bytes: kernels compute nothing, and memory is as on a GPU
 
 def requested(what):
     return torch.cuda.memory_stats()[f"requested_bytes.all.{what}"]
@@ -198,7 +197,7 @@ def dropped(order=lambda x: x):
 
 
 def dropped_transposed():
-    """The result's memory is in another order than a recomputed result would be."""
+    """The result has another memory format than a recomputed result."""
     dropped(lambda x: x.transpose(1, 2))
 
 
@@ -218,7 +217,7 @@ def pooled():
     measured(lambda: F.max_pool2d(x + weight, 2).sum())
 
 
-# ---- nets of which is predicted what rewrites do to them
+# ---- nets with predictions of rewrites
 
 def stepped(net, x, steps=3):
     optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
@@ -247,4 +246,4 @@ def transformer():
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
     sys.stdout.flush()
-    os._exit(0)  # the interpreter's end is another test's
+    os._exit(0)  # another test covers the end of the interpreter

@@ -1,5 +1,5 @@
-"""A training whose history of memory has frames in C++: python cuda_roles.py SNAPSHOT. It has parameters, buffers, gradients,
-state and saves, checkpointing, a custom function, a hook, and gradients that stay through the forward."""
+"""A training whose memory history has C++ frames: python cuda_roles.py SNAPSHOT. It has parameters, buffers, gradients,
+state and saves, checkpointing, a custom function, a hook, and gradients that are alive during the forward."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Runs a program as Python would, and then writes PyTorch's counts of its memory: cuda_run.py PROGRAM ARGUMENTS..."""
+"""Runs a program as Python does, and then writes PyTorch's counts of its memory: cuda_run.py PROGRAM ARGUMENTS..."""
 
 import pathlib
 import runpy

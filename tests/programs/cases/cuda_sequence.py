@@ -1,5 +1,5 @@
-"""Every event of PyTorch's allocator, in order: training, streams, pools, threads and a graph. PyTorch's own history of them goes
-into the file that CUDA_STATS names."""
+"""Causes every kind of event of PyTorch's allocator: training, streams, pools, threads and a graph. Writes PyTorch's
+own history of the events to the file that CUDA_STATS names."""
 
 import torch
 

@@ -1,6 +1,6 @@
-"""Programs of which PyTorch keeps its own history of memory: python cuda_snapshot.py FILE HOW [CASE...]. HOW is JSON: the
-arguments of torch.cuda.memory._record_memory_history, and `when`, which part of the program it is on for. Writes FILE as
-_dump_snapshot does, and beside it, with -native behind its name, what PyTorch's writer in C++ makes of the same."""
+"""Programs for which PyTorch records its memory history: python cuda_snapshot.py FILE HOW [CASE...]. HOW is JSON: the
+arguments of torch.cuda.memory._record_memory_history, and `when`, the part of the program with the history. Writes FILE
+as _dump_snapshot does, and a second file (with -native appended to the name) by PyTorch's writer in C++."""
 
 import ctypes
 import json
@@ -14,7 +14,7 @@ import cuda_stats
 
 
 def training():
-    """With names for parts of it, of the profiler and of the history."""
+    """Marks parts of the step with names of the profiler and of the history."""
     net = torch.nn.Sequential(torch.nn.Linear(300, 700), torch.nn.ReLU(), torch.nn.Linear(700, 300)).cuda()
     optimizer = torch.optim.Adam(net.parameters())
     for step in range(3):
@@ -60,7 +60,7 @@ def main():
         print(name, flush=True)
     torch.cuda.synchronize()
     if when == "stopped":
-        # With everything that it held so far: recordHistory(false) leaves the entries.
+        # The history keeps its entries: recordHistory(false) does not remove them.
         torch.cuda.memory._record_memory_history(enabled=None)
         kept = [torch.empty(7_000_001, dtype=torch.uint8, device="cuda")]
     torch.cuda.memory._dump_snapshot(str(file))

@@ -10,8 +10,8 @@ import torch
 
 
 def begin():
-    """Before anything is allocated. CUDA_FRACTION: the part of the GPU's memory that the process may use, without which
-    garbage_collection_threshold does nothing."""
+    """Call this before the first allocation. CUDA_FRACTION: the share of the GPU's memory that the process may use.
+    Without such a limit, garbage_collection_threshold has no effect."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     if "CUDA_FRACTION" in os.environ:
@@ -26,13 +26,13 @@ def end(**more):
         pathlib.Path(os.environ["CUDA_STATS"]).write_text(json.dumps(written), encoding="utf-8")
     print("done", flush=True)
     sys.stderr.flush()
-    # Not through the interpreter's end: a thread of PyTorch's engine may release a Python object in it, which ends the
-    # process by abort() now and then, also where nothing is recorded.
+    # Exits without the finalization of the interpreter. A thread of PyTorch's engine may release a Python object in it,
+    # which sometimes aborts the process, also without a recording.
     os._exit(0)
 
 
 def run(cases):
-    """Those that the command line names, or all, one after another."""
+    """Runs the named functions, or all, one after another."""
     begin()
     for name in sys.argv[1:] or cases:
         cases[name]()

@@ -74,7 +74,7 @@ def undisturbed():
     for weight in net:
         x = F.dropout(x @ weight).relu()
     x.sum().backward()
-    for small in (x[0], x[0] > 0, x[:2].cumsum(1)):  # beside the values that are known, whose sizes are right
+    for small in (x[0], x[0] > 0, x[:2].cumsum(1)):  # operators on small tensors
         small.float().sort()
     counts = torch.cuda.memory_stats()
     keys = [f"{kind}.all.{what}" for kind in ("allocation", "segment", "allocated_bytes", "requested_bytes", "active_bytes", "reserved_bytes")
@@ -84,7 +84,7 @@ def undisturbed():
 
 @case
 def scaler():
-    """Mixed precision with a GradScaler, and gradients that are clipped."""
+    """Mixed precision with a GradScaler, and clipped gradients."""
     net = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(3)]).to(D)
     optimizer = torch.optim.AdamW(net.parameters(), fused=False)
     scaler = torch.amp.GradScaler("cuda")
@@ -105,7 +105,7 @@ def scaler():
 
 @case
 def small_scaler():
-    """All of it small: an overflow is found, the scale halves, the step is left out."""
+    """All tensors are small: the scaler finds the overflow, halves the scale, and skips the step."""
     weight = torch.nn.Parameter(torch.ones(4, device=D))
     optimizer = torch.optim.SGD([weight], lr=0.5)
     scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
@@ -133,8 +133,8 @@ def padded():
 
 @case
 def generation():
-    """Tokens that a model chose are not known; which sentences are at their end is worked out of them, element by element and by
-    reductions: none of those that are open, so that the loop goes on to its end."""
+    """Tokens that a model chooses are unknown. The program computes the finished sentences from them, by element-wise
+    operators and reductions. No sentence counts as finished, so the loop runs to its end."""
     open_ones = torch.ones(4, dtype=torch.long, device=D)
     ends = torch.tensor([7, 9], device=D)
     for length in range(1, 6):
@@ -173,7 +173,7 @@ def ddp():
 
 @case
 def places():
-    """Values that are known, and values that are not, read at lines that the test looks for."""
+    """Reads known and unknown values at lines that the test searches."""
     known = torch.arange(4, device=D)
     known.sum().item()
     known[known > 1]

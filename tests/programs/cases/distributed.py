@@ -1,6 +1,6 @@
-"""distributed.py WHAT... [+ WHAT...]: three steps of training in two processes that torch.multiprocessing.spawn starts,
-with gloo on the CPU, once for each WHAT. Each process says what its losses and its shard of the parameters are, by the
-bit. Nothing of it is in the environment."""
+"""distributed.py WHAT... [+ WHAT...]: for each WHAT, three steps of training in two processes that
+torch.multiprocessing.spawn starts, with gloo on the CPU. Each process prints the bits of its losses and of its shard of
+the parameters. The environment does not show the ranks."""
 
 import hashlib
 import sys
@@ -68,7 +68,7 @@ def sharded(model, words):
 
 
 def split(model):
-    """Tensor parallelism: the rows of one product, the columns of the other."""
+    """Tensor parallelism: one product is split by rows, the other by columns."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
     mesh = init_device_mesh("cpu", (WORLD,))

@@ -1,4 +1,5 @@
-"""Run by gdb: prints how many functions of a namespace the probe has, and then each of them that the program enters."""
+"""Run by gdb: prints the number of the probe's functions in a namespace, and the name of each function that the program
+enters."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Programs for `tapelens fit`: the name of one, and a size. Each trains a stack of linear layers on CUDA."""
+"""Programs for `tapelens fit`: fits.py NAME SIZE. Each trains a stack of linear layers on CUDA."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ def endless():
 
 
 def catches():
-    """Halves what does not fit, as Accelerate's find_executable_batch_size does."""
+    """Halves the batch size until it fits, as Accelerate's find_executable_batch_size does."""
     size = args.size
     for _ in range(args.steps):
         try:
@@ -63,7 +63,7 @@ def grows():
 
 
 def leaves():
-    """A process that would run on: in another session, as torchrun starts its workers."""
+    """A process that continues after its parent: in another session, as torchrun starts its workers."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     with open(args.leave, "w", encoding="utf-8") as file:
         file.write(f"{os.getpid()} {child.pid}")

@@ -11,7 +11,7 @@ import signal
 import sys
 
 import torch  # noqa: F401  pylint: disable=unused-import
-import torch._dynamo  # noqa: F401  what an optimizer imports when it is made first takes longer than most programs
+import torch._dynamo  # noqa: F401  the first optimizer imports this module, which takes longer than most programs
 
 
 def code_of(status):
@@ -19,7 +19,7 @@ def code_of(status):
 
 
 def child_to_run():
-    """In each child what it is to run; in the parent None, when all have ended."""
+    """In each child, returns its command. In the parent, returns None after all children ended."""
     for command in json.loads(sys.argv[1]):
         sys.stdout.flush()
         pid = os.fork()
@@ -37,4 +37,4 @@ if __name__ == "__main__":
         os.dup2(2, 1)
         sys.argv = chosen
         sys.path[0] = os.path.dirname(chosen[0])
-        program = runpy.run_path(chosen[0], run_name="__main__")  # its globals live to the end, as a program's do
+        program = runpy.run_path(chosen[0], run_name="__main__")  # its globals live to the end, as in a program

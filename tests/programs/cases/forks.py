@@ -1,4 +1,4 @@
-"""Two forked children use torch and end in the two ways a child can; the parent trains before, meanwhile and after."""
+"""Two forked children use torch, and end in the two possible ways. The parent trains before, meanwhile and after."""
 
 import os
 import sys

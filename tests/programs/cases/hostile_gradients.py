@@ -1,8 +1,8 @@
 """Gradients taken in ways that a rewrite could get wrong: hostile_gradients.py [NAME...]
 
-Each program runs several times, because Tapelens compares in the first step and decides then. It prints one JSON line:
-its name, and for each round a digest of the result, or the text of the raised error. The lines are the same with and
-without Tapelens, which the program does not use."""
+Each program runs several times, because Tapelens compares results in the first step and then decides. It prints one
+JSON line: its name, and for each round a digest of the result or the text of the raised error. The lines are the same
+with and without Tapelens."""
 
 import contextlib
 import copy
@@ -41,9 +41,9 @@ def case(function):
 
 
 def changing(function, name=None):
-    """A program that changes something between forward and backward if its argument says so. It runs without the change first:
-    Tapelens compares what it recomputes in the first step. `side()` is another one in each, for a chain of operators that was
-    found to differ once is left alone from then on."""
+    """A program that changes something between forward and backward if its argument is true. The first run has no
+    change, because Tapelens compares recomputed values in the first step. Each program has another `side()`: after one
+    difference, Tapelens no longer rewrites that chain of operators."""
     CASES[name or function.__name__] = CHANGING[name or function.__name__] = function
     return function
 
@@ -69,7 +69,7 @@ def gradients(model):
 
 
 def error_of(function):
-    """For programs that go on after it."""
+    """For programs that continue after the error."""
     try:
         function()
         return "no error"
@@ -303,7 +303,7 @@ def a_view_by_a_custom_function_is_written():
 
 @case
 def detached_in_place():
-    """A truncated backpropagation done wrong: PyTorch refuses what was saved as an output (cases: detach_inplace)."""
+    """A wrong truncated backpropagation: PyTorch refuses a save of an output (cases: detach_inplace)."""
     w = leaf(300, 300)
     a = w * 2
     b = a.sin()
@@ -386,7 +386,7 @@ def replaced(write):
     return run
 
 
-# setdata.py: no version is counted, and the gradient is that of the new values.
+# setdata.py: PyTorch counts no version, and the gradient uses the new values.
 changing(replaced(lambda x: setattr(x, "data", torch.zeros_like(x))), "data_is_replaced")
 changing(replaced(lambda x: x.data.mul_(0.5)), "data_is_written")
 changing(replaced(lambda x: setattr(x, "data", torch.zeros(7))), "data_is_resized")
@@ -444,7 +444,7 @@ for when in ("never", "before", "after"):
     changing(alias_by_set(when), f"an_alias_by_set_is_written_{when}")
 
 
-# ---- alias_writes.py: memory is written past PyTorch after the forward; its values are not needed any more
+# ---- alias_writes.py: after the forward, the program writes memory that PyTorch does not watch and no longer needs
 
 def by_dlpack(t):
     d = torch.from_dlpack(t)
@@ -1072,7 +1072,7 @@ def a_backward_inside_of_a_hook():
 
 @case
 def backwards_inside_of_backwards_inside_of_backwards():
-    """Deeper than the engine nests in one thread."""
+    """Deeper than the engine nests backwards in one thread."""
     w = leaf(8, 8)
 
     def nested(depth):
@@ -1268,7 +1268,7 @@ def a_forward_raises_in_the_middle():
 
 @case
 def a_custom_operator_of_a_library():
-    # Registered once in a process.
+    # Can be registered only once in a process.
     if not hasattr(torch.ops, "hostile") or not hasattr(torch.ops.hostile, "scaled"):
         @torch.library.custom_op("hostile::scaled", mutates_args=())
         def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
@@ -1926,7 +1926,7 @@ def an_anomaly_after_a_change_in_place():
 
 
 def changed_after(make, mode):
-    """The text of the version error, for each kind of node that made what was changed: output 0 of Clone."""
+    """The text of the version error, for each kind of node that made the changed tensor: output 0 of Clone."""
     def run():
         w = leaf()
         x = make(w)
@@ -2086,7 +2086,7 @@ def a_state_that_is_made_anew():
     return [w, average]
 
 
-# ---- what the lines say
+# ---- output
 
 def digest(values):
     if values is None:

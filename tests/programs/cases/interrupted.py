@@ -1,4 +1,4 @@
-"""Trains until Ctrl-C, says so once, trains one more step and ends with its own exit code."""
+"""Trains until Ctrl-C, prints one message, trains one more step and ends with a nonzero exit code."""
 
 import sys
 

@@ -36,7 +36,7 @@ def digest(model, *optimizers):
 
 
 def say(what):
-    """In one write: several processes may share the pipe."""
+    """One write, because several processes may share the pipe."""
     sys.stdout.write(f"{what}\n")
 
 
@@ -113,7 +113,8 @@ def checkpointed():
 
 
 def two_models():
-    """As a GAN: each has its own optimizer, and the second one's loss goes through the first, which is frozen then."""
+    """Like a GAN: each network has an optimizer, and the second one's loss depends on the first one, which is frozen at
+    that time."""
     first, second = make(), nn.Linear(32, 32)
     optimizers = torch.optim.Adam(first.parameters()), torch.optim.Adam(second.parameters())
     for _ in range(STEPS):

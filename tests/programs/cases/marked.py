@@ -1,4 +1,4 @@
-"""A training without an optimizer of PyTorch's, which says itself where its steps and regions are: marked.py [HOW]."""
+"""A training without an optimizer of PyTorch that marks its steps and regions itself: marked.py [HOW]."""
 
 import sys
 
@@ -26,11 +26,11 @@ def evaluate(net, count):
 def main():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
-    evaluate(net, 16384)  # the largest of all, left out by --marked and start()
+    evaluate(net, 16384)  # the largest peak; --marked and start() leave it out
     tapelens.start() if HOW == "window" else None
     total = 0.0
     for number in range(STEPS):
-        # Two backwards a step, of which Tapelens would make a step each.
+        # Two backwards in each step. Without marks, Tapelens takes each for a step.
         for _ in range(2):
             with tapelens.region("forward"):
                 loss = net(torch.randn(1024, 256)).square().mean()

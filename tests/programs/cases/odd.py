@@ -1,6 +1,6 @@
-"""Programs that do unusual things to their own process while they train. Each runs in a child process (PyTorch is
-imported once, and recording begins with the first operator), in a separate folder that also gets its output files.
-Prints a line of JSON for each: its name, its pid and its status.
+"""Programs that do unusual things to their own process while they train. Each runs in a child process and in a separate
+folder, which also gets its output files. PyTorch is imported only once, because recording begins with the first
+operator. Prints a line of JSON for each program: its name, its pid and its status.
 
     odd.py FOLDER [NAME...]
 """
@@ -20,11 +20,11 @@ import threading
 import time
 
 import torch
-import torch._dynamo  # noqa: F401  what an optimizer imports when it is made first takes longer than these programs
+import torch._dynamo  # noqa: F401  the first optimizer imports this module, which takes longer than these programs
 
 CASES = {}
-CONTENT = bytes(range(256)) * 24  # of files that must stay as they are
-A_CHUNK = 18_000  # operators, whose records are more than the 8 MiB that a spool grows by at a time
+CONTENT = bytes(range(256)) * 24  # of files that must not change
+A_CHUNK = 18_000  # this many operators have records of more than 8 MiB, by which a spool grows at a time
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -53,7 +53,7 @@ def many(operators=A_CHUNK):
 
 
 def own_files(count, name="own"):
-    """Opened one after another, so that they get the free numbers."""
+    """Opens files one after another, so that they get the free numbers."""
     files = []
     for number in range(count):
         file = os.open(f"{name}{number}", os.O_RDWR | os.O_CREAT, 0o600)
@@ -67,7 +67,7 @@ def say(*words):
 
 
 def say_now(*words):
-    """Past Python's own buffers: for ends that flush nothing."""
+    """Bypasses Python's buffers, for exits that do not flush them."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
@@ -121,7 +121,7 @@ def closes_standard_streams():
     say_now(train())
     for number in (0, 1, 2):
         os.close(number)
-    own_files(3)  # they are the standard streams now
+    own_files(3)  # now they are the standard streams
     many()
     train()
     os._exit(4)
@@ -286,7 +286,7 @@ def waits_for_all_its_children():
         say(error.strerror)
 
 
-# ---- what the process may and sees ------------------------------------------------------------------------------------
+# ---- limits and environment of the process ----------------------------------------------------------------------------
 
 @case
 def goes_into_a_chroot():
@@ -364,10 +364,10 @@ def locks_its_memory():
     say(many())
 
 
-# ---- signals and ends -------------------------------------------------------------------------------------------------
+# ---- signals and exits ------------------------------------------------------------------------------------------------
 
 def ends_in_a_handler(seconds, name):
-    """The handler of SIGALRM is libc's own function of this name: it is called wherever the program is."""
+    """The handler of SIGALRM is a function of libc, so it runs at any place in the program."""
     handler = ctypes.cast(getattr(libc, name), ctypes.c_void_p)
     libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     libc.signal(signal.SIGALRM, handler)
@@ -540,7 +540,7 @@ def main():
         pid = os.fork()
         if pid == 0:
             start(CASES[name], os.path.join(folder, name))
-            return  # as a program that ends in good order
+            return  # as a program that exits normally
         print(json.dumps({"name": name, "pid": pid, "status": os.waitpid(pid, 0)[1]}), flush=True)
 
 

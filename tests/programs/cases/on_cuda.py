@@ -31,7 +31,7 @@ def card():
 
 @case
 def products():
-    """The same product in three forms, and the bytes that each leaves allocated."""
+    """The same product in three forms, and the allocated bytes after each."""
     x = torch.empty(8192, 512).requires_grad_().cuda()
     w = torch.empty(8, 64, 64).cuda()
     out = torch.matmul(x.view(8192, 8, 1, 64), w)
@@ -83,7 +83,7 @@ def segments():
 
 @case
 def values():
-    """Values that remain of small tensors, and values of a new one."""
+    """Values of small tensors after operators, and values of a new tensor."""
     small = torch.arange(16384, dtype=torch.float32)
     pinned = torch.arange(100, pin_memory=True)
     dirty = torch.tensor([1.0, 2.0, 3.0]).cuda()
@@ -128,7 +128,7 @@ def streams():
 
 @case
 def sorts():
-    """As many as CUB sorts by kernels that it looks for by architecture."""
+    """So many elements that CUB selects its sort kernel by architecture."""
     keys = torch.randint(0, 100, (100_000,), device="cuda")
     embedding = torch.nn.Embedding(100, 8, device="cuda")
     embedding(keys).sum().backward()
@@ -158,7 +158,7 @@ def devices():
 
 @case
 def shared():
-    """CUDA's own error for memory that another process cannot open."""
+    """CUDA's error for memory that another process cannot open."""
     try:
         torch.ones(4, device="cuda").untyped_storage()._share_cuda_()
     except RuntimeError as error:  # raised by the runtime or the driver
@@ -168,7 +168,7 @@ def shared():
 
 @case
 def networks():
-    """Each kind of layer forward and backward: the shapes that come out."""
+    """The shapes of results of the forward and backward of each kind of layer."""
     shapes = {}
 
     def train(name, net, *size, dtype=torch.float32):
@@ -192,7 +192,7 @@ def networks():
 
 @case
 def attention():
-    """The peak of each implementation: they differ by the memory beyond their inputs."""
+    """The peak of each implementation. They differ in the memory that they need besides their inputs."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     peaks = {}
     for name in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH"):
@@ -208,7 +208,7 @@ def attention():
 
 @case
 def libraries():
-    """One call at least of each library whose place is taken."""
+    """At least one call of each library that has a stand-in."""
     a = torch.randn(64, 64, device="cuda")
     s = torch.eye(64, device="cuda")
     for solve in (torch.linalg.cholesky_ex, torch.linalg.lu_factor_ex, torch.linalg.qr, torch.linalg.eigh, torch.linalg.svd,
@@ -249,7 +249,7 @@ def ranks():
 
 @case
 def meshes():
-    """Groups of a mesh of two dimensions, which are split off, and one of three ranks: how many each gathers."""
+    """Groups of a mesh with two dimensions, and a group of three ranks: the number of ranks that each gathers from."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     dist.init_process_group("nccl", device_id=torch.device("cuda:0"))
@@ -268,7 +268,7 @@ def meshes():
 def compiled():
     function = torch.compile(lambda x: (x.sin() * 2 + x.cos()).relu())
     x = torch.randn(1 << 20, device="cuda")
-    function(x)  # compiled, and tried out with buffers of Triton's
+    function(x)  # compiled, and benchmarked with buffers of Triton
     torch.cuda.reset_peak_memory_stats()
     return [list(function(x).shape), torch.cuda.max_memory_allocated()]
 

@@ -38,7 +38,7 @@ def gradients(op, sample, wanted):
 
     def leaf(value):
         if isinstance(value, torch.Tensor) and value.requires_grad:
-            # Not a leaf itself: operators that write their input in place may.
+            # Not a leaf, so that operators may write their input in place.
             base = value.detach().clone().requires_grad_(next(taken))
             if base.requires_grad:
                 leaves.append(base)
@@ -79,7 +79,7 @@ def main():
         torch.manual_seed(number)
         try:
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=True))[:most]
-        except Exception as error:  # a sample maker that needs what is not here
+        except Exception as error:  # the sample maker needs a missing package or device
             print(json.dumps([op.formatted_name, "samples: " + str(error)[:100]]))
             continue
         for at, sample in enumerate(samples):

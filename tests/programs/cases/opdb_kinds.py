@@ -1,11 +1,12 @@
-"""Gradients of PyTorch's operator database in the ways in which programs take them, as digests. It knows nothing of Tapelens.
+"""Gradients of PyTorch's operator database, computed in the ways that programs use, as digests. It does not use
+Tapelens.
 
     opdb_kinds.py CHUNK CHUNKS sampled|all SEED             one JSON line for each run: [name, answer]
     opdb_kinds.py OPERATOR DTYPE SAMPLE SUBSET KIND [...]   these runs alone
 
-A name has the operator, the type, the number of the sample, which of its inputs require a gradient, and the kind of the run.
-An answer is a digest of the results and the gradients, or the text of the error. Every subset of the inputs that can have
-gradients is taken where there are up to four, else each alone and all. The kinds:
+A name has the operator, the type, the number of the sample, the inputs that require a gradient, and the kind of the
+run. An answer is a digest of the results and the gradients, or the text of the error. With up to four inputs that can
+have gradients, every subset of them requires gradients; otherwise each input alone, and all together. The kinds:
 
 - plain, chained (cheap operators before and after), in_place, nan, twice (two graphs), retained (two backwards of one graph),
   double (a backward of the gradients);
@@ -31,14 +32,14 @@ SAMPLED_RUNS = 14  # samples per operator
 # All samples run with the earlier kinds. This many also run with changes between forward and backward.
 CHANGED_SAMPLES = 4
 KINDS = ["plain", "chained", "in_place", "nan", "twice", "retained", "double"]
-# These use uninitialized memory, have no gradients, or print addresses.
+# These operators use uninitialized memory, have no gradients, or print addresses.
 LEFT_OUT = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
 
-# PyTorch's own kernels read outside of their tensors where the grid is not finite.
+# PyTorch's kernels read outside of their tensors if the grid is not finite.
 NO_NANS = {"grid_sampler_2d", "grid_sampler_3d", "nn.functional.grid_sample"}
 
 
-# ---- what changes a tensor: each takes an alias if it needs one, and returns what writes
+# ---- ways to change a tensor: each takes an alias if it needs one, and returns a function that writes
 
 def writes_in_place(t):
     def write():
@@ -187,7 +188,7 @@ def changed(op, sample, subset, kind):
         if not graph.finals:
             return "no gradient"
         answers.append(graph.values)
-        # Once each: a second write proves no more, and an input may be the result.
+        # Writes each tensor once: a second write tests nothing new, and an input may be the result.
         own = {id(t): t for t in {"leaf": graph.leaves, "input": graph.given, "output": graph.out}[target]}.values()
         if change:
             writes = [attempt(lambda t=t: WRITERS[writer](t)) for t in own]
@@ -231,7 +232,7 @@ def run(op, sample, subset, kind):
     return answers
 
 
-# ---- which runs there are
+# ---- list of runs
 
 def subsets(count):
     if count <= 4:
@@ -261,7 +262,7 @@ def cases(op, number, everything, seed):
                  for subset in subsets(len(differentiable((sample.input, sample.args, sample.kwargs))))
                  for kind in kinds + (CHANGED if not everything or at < CHANGED_SAMPLES else [])]
         if not everything:
-            # Half of them changed in between, and in the order of the whole.
+            # Half of the sampled runs have a change in between. They keep the order of all runs.
             changing = [case for case in every if case[2].startswith("changed")]
             still = [case for case in every if not case[2].startswith("changed")]
             kept = pick.sample(changing, min(len(changing), SAMPLED_RUNS // 2)) + pick.sample(still, min(len(still), SAMPLED_RUNS // 2))
@@ -294,7 +295,7 @@ def main():
         try:
             for dtype, at, sample, subset, kind in cases(op, number, everything, seed):
                 say(op, dtype, at, sample, subset, kind)
-        except Exception as error:  # its samples need what is not here
+        except Exception as error:  # its samples need a missing package or device
             print(json.dumps([f"{op.formatted_name} samples", text_of(error)]), flush=True)
 
 

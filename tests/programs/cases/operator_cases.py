@@ -1,4 +1,4 @@
-"""Results of operators that a rewrite may replace: values, gradients, and all that a program could see of them.
+"""Results of operators that a rewrite may replace: values, gradients, and all their visible properties.
 
     operator_cases.py FUNCTION FILE    runs one and saves a dictionary, to be compared with that of another run
 """
@@ -10,7 +10,7 @@ import torch
 
 
 def seen(tensor):
-    """All that a program can see of a tensor."""
+    """All visible properties of a tensor."""
     return {"values": tensor.detach().clone(), "sizes": tuple(tensor.shape), "strides": tensor.stride(),
             "dtype": tensor.dtype, "is_view": tensor._is_view(), "requires_grad": tensor.requires_grad,
             "offset": tensor.storage_offset()}
@@ -21,8 +21,8 @@ def real(tensor):
 
 
 def gradients_of(make, inputs):
-    """The result of make(*inputs) and the gradients of a loss in which each element counts differently; and those of the
-    second order."""
+    """The result of make(*inputs), and the first and second gradients of a loss in which each element has another
+    weight."""
     out = make(*inputs)
     result = {"out": seen(out)}
     wanted = [x for x in inputs if x.requires_grad]
@@ -221,7 +221,7 @@ class Mode(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 class Wrapped(torch.Tensor):
-    """A subclass that sees each of its operators."""
+    """A subclass that intercepts each of its operators."""
     names = []
 
     @staticmethod
@@ -242,7 +242,7 @@ class Wrapped(torch.Tensor):
 
 
 def guards():
-    """Moments and tensors at which everything goes the way it would."""
+    """Situations in which the rewrite must not apply."""
     from torch._subclasses import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
     torch.manual_seed(0)
@@ -283,7 +283,7 @@ def guards():
 
 
 def compiled():
-    """torch.compile, with sizes that it makes symbols of: operators are resolved in Python then."""
+    """torch.compile with symbolic sizes, which resolve operators in Python."""
     from torch._dynamo.backends.common import aot_autograd
     torch.manual_seed(0)
 

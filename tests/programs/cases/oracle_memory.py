@@ -1,7 +1,7 @@
-"""oracle_memory.py OUT PROGRAM ARGS...: runs a program under torch.profiler and writes, for each record_function range
-of the main thread, what the profiler's memory events say: the rise of the live bytes over those at its begin, how many
-allocations it made and of how many bytes. With REGION_ONLY set it runs under no profiler and only marks the range:
-that is the run to record."""
+"""oracle_memory.py OUT PROGRAM ARGS...: runs a program under torch.profiler. For each record_function range of the main
+thread, it writes from the profiler's memory events: the rise of the live bytes since the begin of the range, and the
+number and bytes of its allocations. With REGION_ONLY set, it runs without a profiler and only marks the range, for the
+recorded run."""
 
 import json
 import os

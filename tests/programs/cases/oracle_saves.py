@@ -1,7 +1,7 @@
-"""oracle_saves.py OUT PROGRAM ARGS...: runs a program under PyTorch's own saved-tensor hooks and writes what they saw.
+"""oracle_saves.py OUT PROGRAM ARGS...: runs a program under PyTorch's own saved-tensor hooks and writes their counts.
 
-Hooks of the program itself (checkpoint, save_on_cpu) hide their saves from the outer ones; those are counted apart,
-as `hidden`. Ranks of torchrun write OUT.RANK."""
+Hooks of the program itself (checkpoint, save_on_cpu) hide their saves from the outer hooks. They are counted
+separately, as `hidden`. Ranks of torchrun write OUT.RANK."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class Counter:
         return tensor
 
     def watch_other_hooks(self):
-        """Every further pair of hooks is pushed through one C function; count what its pack hook is given."""
+        """One C function pushes every further pair of hooks. Counts the inputs of its pack hook."""
         functions = torch._C._autograd
         push = functions._push_saved_tensors_default_hooks
 

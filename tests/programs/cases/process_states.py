@@ -1,4 +1,4 @@
-"""Processes in odd states that train: process_states.py NAME, in a folder that may be written. It knows nothing of Tapelens.
+"""Processes in odd states that train: process_states.py NAME, in a writable folder. It does not use Tapelens.
 
 Each prints its results. Output, exit code and files are the same with and without Tapelens."""
 
@@ -38,7 +38,7 @@ def say(*words):
 
 
 class Net:
-    """A forward whose saves can be rewritten, and its backward."""
+    """A forward with saves for rewrites, and its backward."""
 
     def __init__(self, seed=0):
         generator = torch.Generator().manual_seed(seed)
@@ -173,12 +173,12 @@ def an_alarm_rings_while_it_trains():
     rung = []
 
     def handler(number, frame):
-        with torch.enable_grad():  # it may ring where train() is without
+        with torch.enable_grad():  # it may ring while train() has gradients disabled
             rung.append(train(5, 1))
-        signal.setitimer(signal.ITIMER_REAL, 0.02)  # once each: on a busy machine the next would ring in this one
+        signal.setitimer(signal.ITIMER_REAL, 0.02)  # one-shot: a periodic timer may ring again in here
     signal.signal(signal.SIGALRM, handler)
+    answers = {train()}  # the first backward imports modules, which the handler could not import meanwhile
     signal.setitimer(signal.ITIMER_REAL, 0.02)
-    answers = {train()}
     while len(rung) < 5:
         answers.add(train())
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -187,7 +187,7 @@ def an_alarm_rings_while_it_trains():
 
 @case
 def limits_the_time_of_its_steps():
-    """By an exception of the handler's, which comes wherever the step is: no step may keep it for itself."""
+    """The handler raises an exception at any place in the step. No step may swallow it."""
     class OutOfTime(Exception):
         pass
 
@@ -209,7 +209,7 @@ def limits_the_time_of_its_steps():
                 optimizer.step()
         except OutOfTime:
             caught += 1
-            torch.set_grad_enabled(True)  # as step() may have left it
+            torch.set_grad_enabled(True)  # step() may have left it disabled
     say(len(rung), caught)
 
 

@@ -1,4 +1,4 @@
-"""An exception out of the middle of a backward, caught once and uncaught once."""
+"""Raises two exceptions in the middle of a backward. The program catches the first one only."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Prints every random state after a training step: a profiler that draws one number shows."""
+"""Prints every random state after a training step, to detect a profiler that draws a random number."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""Trainings that take their gradients from torch.autograd.grad, without an optimizer; the argument says which."""
+"""Trainings that take their gradients from torch.autograd.grad, without an optimizer. The argument selects one."""
 
 import sys
 
@@ -35,7 +35,7 @@ def step(gradients):
 
 
 for _ in range(3):
-    if HOW == "own":  # an update rule of one's own; one parameter has no gradient
+    if HOW == "own":  # a custom update rule; one parameter has no gradient
         step(torch.autograd.grad((net(X) - Y).square().mean(), parameters, allow_unused=True))
     elif HOW == "materialized":
         step(torch.autograd.grad((net(X) - Y).square().mean(), parameters, allow_unused=True, materialize_grads=True))
@@ -57,7 +57,7 @@ for _ in range(3):
         torch.autograd.grad(out, x, torch.stack([torch.ones_like(out), 2 * torch.ones_like(out)]), is_grads_batched=True)
     elif HOW == "func":
         step(torch.func.grad(loss_of)(tuple(parameters)))
-    elif HOW == "inside":  # in the backward of a function of the program's
+    elif HOW == "inside":  # in the backward of a custom function
         class Inside(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):

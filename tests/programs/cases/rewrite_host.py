@@ -1,5 +1,5 @@
-"""rewrite_host.py FUNCTION: programs that do with memory what no operator tells: another memory for a storage, views of it
-that PyTorch does not know, collectives. Each prints what it computes, by the bit."""
+"""rewrite_host.py FUNCTION: programs that change memory without an operator: a storage gets other memory, views that
+PyTorch does not know, collectives. Each prints the bits of its results."""
 
 import ctypes
 import hashlib
@@ -17,13 +17,13 @@ def digest(*tensors):
 
 
 def forward(x, weight):
-    """Saves a bfloat16 copy of the weight, which a cast makes again as long as the weight is what it was."""
+    """Saves a bfloat16 copy of the weight. A cast can recompute the copy while the weight is unchanged."""
     with torch.autocast("cpu", torch.bfloat16):
         return F.linear(x, weight).float().square().mean()
 
 
 def resized():
-    """As FSDP does: the parameter's memory is freed after the forward, and filled again before the backward."""
+    """As FSDP does, frees the parameter's memory after the forward, and fills it again before the backward."""
     weight, small = torch.nn.Parameter(torch.randn(SIDE, SIDE)), torch.nn.Parameter(torch.randn(SIDE))
     kept = [p.detach().clone() for p in (weight, small)]
     for _ in range(3):
@@ -41,7 +41,7 @@ def resized():
 
 
 def freed_for_good():
-    """The memory is given to other values: the backward must not read them."""
+    """The program reuses the memory for other values. The backward must not read them."""
     weight = torch.nn.Parameter(torch.randn(SIDE, SIDE))
     for _ in range(3):
         x = torch.randn(SIDE, SIDE, requires_grad=True)
@@ -62,7 +62,7 @@ if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15):
 
 
 def views_elsewhere():
-    """DLPack, numpy and an address: each must still be the parameter after it was written."""
+    """DLPack, numpy and an address: each must still be the parameter's memory after a write."""
     for take in (lambda w: torch.from_dlpack(w.detach()), lambda w: torch.from_numpy(w.detach().numpy()),
                  lambda w: w.untyped_storage().data_ptr()):
         weight = torch.nn.Parameter(torch.randn(SIDE, SIDE))
@@ -70,7 +70,7 @@ def views_elsewhere():
         for write in WRITES:
             x = torch.randn(SIDE, SIDE, requires_grad=True)
             loss = forward(x, weight)
-            torch.zeros(1)  # when an operator begins, what is to be recomputed is released
+            torch.zeros(1)  # recomputable saves are released at the begin of an operator
             with torch.no_grad():
                 write(weight)
             address = view if isinstance(view, int) else view.data_ptr()
@@ -80,7 +80,7 @@ def views_elsewhere():
 
 
 def collectives():
-    """One writes what an operator made, and counts no version."""
+    """A collective writes the result of an operator without a new version."""
     import torch.distributed as dist
     with tempfile.TemporaryDirectory() as folder:
         dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=0, world_size=1)

@@ -1,4 +1,4 @@
-"""A model whose weights are multiplied with a broadcast batch: `expanded-save` adds in another order, and nothing else does.
+"""A model that multiplies its weights with a broadcast batch. Only `expanded-save` changes the order of sums.
 
     rounding.py [dtype of autocast]
 """

@@ -1,5 +1,5 @@
-"""Scans for scan-save: scans.py FUNCTION FILE. The gradients go to the file; how many bytes tensors hold more than before,
-after each forward, to standard output."""
+"""Scans for scan-save: scans.py FUNCTION FILE. Writes the gradients to the file. Prints the growth of the bytes of live
+tensors after each forward."""
 import enum
 import gc
 import sys
@@ -12,11 +12,11 @@ STEPS, WIDTH = 64, 256
 
 
 def live_bytes():
-    """Of ordinary tensors: the compiler leaves some that have no memory."""
+    """Counts only tensors with memory: the compiler leaves some without."""
     gc.collect()
     tensors = [t for t in gc.get_objects() if type(t) in (torch.Tensor, nn.Parameter) and t.device.type == "cpu"]
     tensors = [t for t in tensors if not torch._is_functional_tensor(t)]
-    # All copies on write here are of one tensor.
+    # All copy-on-write tensors here share one storage.
     storages = {"shared" if torch._C._is_cow_tensor(t) else t.untyped_storage()._cdata: t.untyped_storage() for t in tensors}
     return sum(storage.nbytes() for storage in storages.values())
 
@@ -24,7 +24,7 @@ def live_bytes():
 def one_round(body, weight, between, inputs=None):
     if inputs is None:
         inputs = torch.randn(STEPS, 8, WIDTH, requires_grad=True)
-    # PyTorch 2.11 gives a carry no gradient, not even inside of the loop, whose first value wants none.
+    # PyTorch 2.11 computes no gradient of a carry, even inside of the loop, if its first value requires none.
     start = torch.zeros(8, WIDTH, requires_grad=True)
     before = live_bytes()
     carry, out = scan(body, start, inputs)
@@ -68,7 +68,7 @@ def changed_before_the_backward():
 
 
 def over_weights(body=lambda carry, weight: torch.tanh(carry @ weight), between=lambda weights: None):
-    """The backward reads each of them transposed."""
+    """The backward reads each input transposed."""
     weights = weight_of(STEPS, WIDTH, WIDTH)
 
     def each(carry, weight):
@@ -98,7 +98,7 @@ def chain_of_views():
 
 
 def two_products():
-    """Beside a vector that PyTorch itself takes from its inputs."""
+    """The backward also needs a vector, which PyTorch itself takes from the inputs of the scan."""
     weight, other, scale = weight_of(WIDTH, WIDTH), weight_of(WIDTH, WIDTH), weight_of(WIDTH).detach()
 
     def body(carry, x):
@@ -119,7 +119,7 @@ def no_view():
 
 
 def bias():
-    """Nothing of it is saved."""
+    """The scan saves nothing."""
     weight = weight_of(WIDTH)
 
     def body(carry, x):

@@ -1,5 +1,5 @@
-"""Programs as they were met in the wild, scaled so that they run in seconds. Each function is a whole program; its
-arguments are numbers from the command line: seeds.py NAME [NUMBER...]."""
+"""Published programs, scaled down so that they run in seconds. Each function is a whole program. Its arguments are
+numbers from the command line: seeds.py NAME [NUMBER...]."""
 import sys
 
 import torch
@@ -63,7 +63,7 @@ def transformer(layers):
 
 
 class ConvNet(nn.Module):
-    """As AlexNet: its first fully connected layer has most of the parameters."""
+    """Like AlexNet: its first fully connected layer has most of the parameters."""
 
     def __init__(self, channels, width):
         super().__init__()
@@ -75,8 +75,9 @@ class ConvNet(nn.Module):
 
 
 def jacobian_of_one_chunk(batch, channels, width, layers):
-    """The Jacobian of each sample's loss, computed in chunks that are concatenated; there is one chunk. With `layers`
-    1 that of the big layer alone, with 0 that of all parameters, then reduced to gradients and stepped."""
+    """The Jacobian of each sample's loss, computed in chunks that are concatenated. Here one chunk suffices. `layers` 1
+    selects the big layer alone; 0 selects all parameters, and then the program reduces the Jacobian to gradients and
+    makes a step."""
     torch.manual_seed(0)
     model = ConvNet(channels, width)
     parameters = [model.classifier[0].weight] if layers else list(model.parameters())
@@ -111,7 +112,7 @@ def scan_with_an_invariant_weight(steps, width):
 
     for _ in range(2):
         inputs = torch.randn(steps, 8, width)
-        # PyTorch 2.11 gives a carry no gradient, not even inside of the loop, whose first value wants none.
+        # PyTorch 2.11 computes no gradient of a carry, even inside of the loop, if its first value requires none.
         start = torch.zeros(8, width, requires_grad=True)
         _, out = scan(body, start, inputs)
         out.sum().backward()
@@ -139,7 +140,7 @@ def scan_of_a_product(steps, width):
 
 
 def wide_layers(layers, width):
-    """Gradients as large as all else: they wait for the step."""
+    """Gradients that are as large as all other tensors wait for the step."""
     torch.manual_seed(0)
     model = nn.Sequential(*[nn.Linear(width, width) for _ in range(layers)])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -150,7 +151,7 @@ def wide_layers(layers, width):
 
 
 def broadcast_matmul(batch, heads, width):
-    """A product of which autograd keeps the expanded copy of a side."""
+    """A product for which autograd keeps the expanded copy of one side."""
     torch.manual_seed(0)
     weight, queries = nn.Parameter(torch.randn(1, heads, width, width)), torch.randn(batch, 1, width, width)
     optimizer = torch.optim.SGD([weight], lr=1e-4)

@@ -1,4 +1,4 @@
-"""Two children by the spawn method; all three processes train, each other sizes."""
+"""Two children by the spawn method. All three processes train, each with other sizes."""
 
 import torch
 import torch.multiprocessing as mp

@@ -1,4 +1,5 @@
-"""Memory that no operator makes: storages, and copies of tensors and of state_dicts. Usage: storages.py DEVICE. Prints the process's number."""
+"""Memory that no operator allocates: storages, and copies of tensors and of state_dicts. Usage: storages.py DEVICE.
+Prints the process id."""
 import copy
 import gc
 import io

@@ -1,4 +1,4 @@
-"""Threads that allocate, free and save at the same time, each a number of times that is known. usage: threads.py THREADS N"""
+"""Threads that allocate, free and save at the same time, each a known number of times. usage: threads.py THREADS N"""
 
 import sys
 import threading

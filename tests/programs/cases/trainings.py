@@ -1,5 +1,5 @@
-"""trainings.py NAME: a net of torchvision, timm or transformers, trained for three steps and evaluated once, as its
-documentation shows. Every statement here has a purpose."""
+"""trainings.py NAME: a net of torchvision, timm or transformers, trained for three steps and evaluated once, as in its
+documentation. No statement is redundant."""
 
 import sys
 
@@ -19,7 +19,7 @@ STEPS, BATCH, TOKENS = 3, 4, 16
 
 
 def of_images(net, size):
-    """Batches, and the loss of one."""
+    """Batches, and the function that computes the loss of a batch."""
     criterion = nn.CrossEntropyLoss()
     batches = [(torch.randn(BATCH, 3, size, size), torch.randint(0, 10, (BATCH,))) for _ in range(STEPS)]
     return batches, lambda batch: criterion(net(batch[0]), batch[1])

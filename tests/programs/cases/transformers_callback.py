@@ -1,4 +1,5 @@
-"""Two epochs of transformers' Trainer with the callback: transformers_callback.py FOLDER. Prints the figures of the steps."""
+"""Two epochs of transformers' Trainer with the callback: transformers_callback.py FOLDER. Prints the logged values of
+the steps."""
 
 import json
 import sys

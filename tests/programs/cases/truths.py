@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 def spike():
-    """The peak is now: far larger than all else, never touched, freed at once."""
+    """Makes the peak now: a tensor that is far larger than all others, never touched, and freed at once."""
     torch.empty(256 << 20, dtype=torch.uint8)
 
 
@@ -23,7 +23,7 @@ def kept():
 
 
 def kept_and_saved():
-    """The program has a name for each, and so has autograd: the saves hold them, the program is not to blame."""
+    """The program has a name for each tensor, and autograd saves each. The saves are the holders, not the program."""
     w = torch.ones(1011, 32, requires_grad=True)
     e = w.exp()  # mark: exp
     s = e.sigmoid()
@@ -65,7 +65,7 @@ def roles(optimizer_class):
 
 
 def in_flight():
-    """The peak is inside a backward: gradients on their way belong to the backward and not to the program."""
+    """The peak is inside a backward. Intermediate gradients belong to the backward and not to the program."""
     w = torch.ones(1051, 8, requires_grad=True)
     wide = w.exp().unsqueeze(0).repeat(64, 1, 1)
     loss = wide.square().mul(3).sin().sum()
@@ -99,7 +99,7 @@ def branch_in_flight():
 
 
 def after_backward():
-    """The graph is alive as the program holds the loss, but its saves are released: nothing large is left."""
+    """The graph is alive because the program holds the loss. Its saves are released, so no large tensor is left."""
     w = torch.ones(1071, 32, requires_grad=True)
     loss = w.exp().sin().sum()
     loss.backward()
@@ -117,7 +117,7 @@ def retained():
 
 
 def view_kept():
-    """One row of a large tensor keeps all of it: the storage has no save and only the program's view."""
+    """One row keeps the storage of a large tensor alive: the storage has no save, only the program's view."""
     row = torch.zeros(1091, 32)[5]
     spike()
     return row
@@ -136,7 +136,7 @@ class Block(nn.Module):
 
 
 def checkpointed():
-    """Checkpointing computes the block again inside the backward of its last layer."""
+    """Checkpointing recomputes the block inside the backward of its last layer."""
     net = nn.Sequential(nn.Linear(31, 31), Block())
     checkpoint(net[1], net[0](torch.ones(1103, 31)), use_reentrant=False).sum().backward()
 
@@ -151,7 +151,7 @@ def nested_checkpoints():
 
 
 def lbfgs():
-    """Its history is in lists."""
+    """The optimizer keeps its history in lists."""
     net = Mlp()
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4, history_size=3)
     x = torch.ones(5, 31)

@@ -1,4 +1,4 @@
-"""Two ranks under torchrun; the second one keeps 8 MiB more. uneven_ranks.py [fails]: and ends with exit code 3."""
+"""uneven_ranks.py [fails]: two ranks under torchrun. The second one keeps 8 MiB more; with `fails`, it exits with 3."""
 
 import sys
 import time
@@ -27,7 +27,7 @@ def main():
     dist.barrier()
     dist.destroy_process_group()
     if rank == 1 and "fails" in sys.argv:
-        time.sleep(2)  # the launcher ends the other one as soon as this one is gone
+        time.sleep(2)  # the launcher ends the other rank as soon as this one ended
         sys.exit(3)
 
 

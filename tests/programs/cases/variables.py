@@ -64,7 +64,7 @@ class Watched:
 
 
 def train(steps):
-    gc.disable()  # when it would run is settled by how many objects the recording's own Python makes, too
+    gc.disable()  # its time would also depend on the number of objects that Tapelens's own Python code makes
     trainer = Trainer()
     Trainer.shared.append(torch.ones(115_000))
     slots = Slots()
@@ -88,8 +88,13 @@ def train(steps):
     del slots, watched
 
 
+def with_context(error):
+    """The number of errors: one that a handler raises while another is on its way has that as its context."""
+    return 0 if error is None else 1 + with_context(error.__context__)
+
+
 def interrupted(steps):
-    """A handler that raises while variables are looked for: each exception reaches the program, once."""
+    """A handler raises while Tapelens searches the variables. Each exception reaches the program, once."""
     raised = caught = 0
 
     def handler(number, frame):
@@ -99,14 +104,14 @@ def interrupted(steps):
             raise TimeoutError
 
     filler = [[[] for _ in range(100)] for _ in range(100)]
+    trainer = Trainer()
     signal.signal(signal.SIGVTALRM, handler)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.001, 0.001)
-    trainer = Trainer()
     for _ in range(steps):
         try:
             trainer.step(torch.randn(32, 64))
-        except TimeoutError:
-            caught += 1
+        except TimeoutError as error:
+            caught += with_context(error)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0, 0)
     print(raised, caught, len(filler))
 
@@ -136,14 +141,14 @@ def without_an_optimizer(steps, looks):
             history.append(torch.ones(180_000))
             net(torch.randn(32, 64)).square().sum().backward()
             sum(range(1000))
-        except TimeoutError:
-            caught += 1
+        except TimeoutError as error:
+            caught += with_context(error)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0, 0)
     print(raised, caught)
 
 
 def at_the_borders(most):
-    """The same, where the looking itself has not begun yet, or has ended: until it was so once."""
+    """The same before the search begins or after it ended. Repeats until the handler raised once."""
     raised = caught = 0
 
     def handler(number, frame):
@@ -159,8 +164,8 @@ def at_the_borders(most):
         try:
             net(torch.randn(32, 64)).square().sum().backward()
             sum(range(1000))
-        except TimeoutError:
-            caught += 1
+        except TimeoutError as error:
+            caught += with_context(error)
         if raised == 1:
             break
     signal.setitimer(signal.ITIMER_VIRTUAL, 0, 0)

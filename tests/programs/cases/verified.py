@@ -1,5 +1,5 @@
-"""verified.py [unseeded] [fails] [closure] [strange]: three steps of a small net of which a part is frozen, for verify.
-Prints the loss of each step, and "done" at its end."""
+"""verified.py [unseeded] [fails] [closure] [strange]: three steps of a small, partly frozen net, for verify. Prints the
+loss of each step, and "done" at the end."""
 
 import sys
 
@@ -23,7 +23,8 @@ class Net(nn.Module):
 
 
 class Strange(nn.Module):
-    """Gradients that lie in memory otherwise than their elements follow each other, sparse ones, small types."""
+    """Gradients whose order in memory differs from the order of elements, sparse gradients, and gradients of small
+    types."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,5 @@
-"""A training that logs to Weights & Biases, offline, and the figures of its steps at its end. Its argument: a folder."""
+"""A training that logs to Weights & Biases, offline. It logs the values of its steps at the end. Its argument: a
+folder."""
 
 import sys
 

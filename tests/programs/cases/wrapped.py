@@ -20,7 +20,8 @@ class Mlp(nn.Module):
     def __init__(self, width=WIDTH):
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        # Without biases: the engine sums the gradient of a bias after the node was evaluated and before it releases what it saved.
+        # Without biases: the engine sums the gradient of a bias after the node's evaluation and before the release of
+        # its saves.
         self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width, bias=False)
         self.gate = nn.Parameter(torch.ones(width))
 
@@ -62,7 +63,7 @@ def stack():
 
 
 class Called(nn.Sequential):
-    """The same, with a custom call of its blocks."""
+    """The same net with a custom call of its blocks."""
 
     def __init__(self, call):
         super().__init__(*stack())
@@ -178,7 +179,7 @@ def selective():
 
 
 class Stashing(torch.autograd.Function):
-    """Keeps on ctx itself what save_for_backward was made for."""
+    """Keeps tensors on ctx itself instead of save_for_backward."""
 
     @staticmethod
     def forward(ctx, x):

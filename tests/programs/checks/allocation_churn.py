@@ -1,4 +1,4 @@
-"""Loops of temporaries, and ones that write in place."""
+"""Loops that allocate temporaries, and loops that write in place."""
 
 import torch
 from torch import nn

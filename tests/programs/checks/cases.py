@@ -1,4 +1,4 @@
-"""A program of this folder declares the finding that `tapelens advise` must report for it, or that it must report none.
+"""Decorators for the programs of this folder: `tapelens advise` must report a given finding, or must not report any.
 
     python FILE FUNCTION    runs one; the file ends with main()
 """
@@ -10,15 +10,16 @@ EXPECTED = "tapelens_expected"
 
 
 def positive(*, bytes, fixed=None, exit_code=0, **properties):  # pylint: disable=redefined-builtin
-    """Exactly one finding of the file's check, of these bytes. `properties`: other keys of the finding, as its JSON has
-    them: occurrences=2, severity="warning". `fixed`: the name of the function that is the same program, fixed by hand;
-    its measured peak is what the replay must have predicted."""
+    """Expects exactly one finding of the file's check, with these bytes. `properties`: other keys of the finding's
+    JSON, such as occurrences=2, severity="warning". `fixed`: the name of the function with the same program, fixed by
+    hand. The replay must predict its measured peak."""
     return mark({"kind": "positive", "properties": {"bytes": bytes, **properties}, "fixed": fixed,
                  "exit_code": exit_code})
 
 
 def negative(function=None, *, exit_code=0):
-    """No finding of the file's check. `exit_code` is for programs that do not exit by themselves: 137 if killed."""
+    """Expects no finding of the file's check. `exit_code` is for programs that do not exit by themselves: 137 if
+    killed."""
     decorate = mark({"kind": "negative", "properties": {}, "fixed": None, "exit_code": exit_code})
     return decorate if function is None else decorate(function)
 

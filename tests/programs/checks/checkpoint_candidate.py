@@ -1,4 +1,4 @@
-"""Blocks that are worth a checkpoint, and modules that are not."""
+"""Blocks for which a checkpoint pays, and modules for which it does not."""
 
 import torch
 from torch import nn
@@ -117,7 +117,7 @@ def called_once():
 
 @negative
 def layers_that_save_their_inputs():
-    """Linear saves what comes in; that stays."""
+    """Linear saves its input. With a checkpoint the input stays alive as well."""
     torch.manual_seed(0)
     model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(6)), nn.Linear(WIDTH, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -1,4 +1,4 @@
-"""Checkpoints over too much."""
+"""Checkpoints over too many layers."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Custom functions that keep tensors on ctx, and ones that keep other things there."""
+"""Custom functions that keep tensors on ctx, and functions that keep other objects there."""
 
 import torch
 
@@ -47,7 +47,7 @@ class Exponential(torch.autograd.Function):
 
 
 class Scaled(torch.autograd.Function):
-    """A parameter on ctx is there without it."""
+    """A parameter on ctx is alive anyway."""
 
     @staticmethod
     def forward(ctx, x, weight):
@@ -71,7 +71,7 @@ def in_a_list():
     train(Masked, 3)
 
 
-@positive(bytes=2 * BYTES, occurrences=2, severity="info")  # the first is still there when the second is made
+@positive(bytes=2 * BYTES, occurrences=2, severity="info")  # the first one is still alive when the second one is made
 def own_output():
     train(Exponential, 2)
 

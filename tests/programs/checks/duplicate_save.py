@@ -88,7 +88,7 @@ def contiguous_once():
 
 @negative
 def contiguous_of_two():
-    """The same operator on the same shapes, of tensors that differ."""
+    """The same operator on different tensors of the same shape."""
     torch.manual_seed(0)
     layer, x = nn.Conv1d(64, 32, 3), torch.randn(32, 256, 64)
     trained(lambda: (layer(x.transpose(1, 2).contiguous()) - layer((x + 1).transpose(1, 2).contiguous())).square().mean(),
@@ -97,7 +97,7 @@ def contiguous_of_two():
 
 @negative
 def copies_of_what_changes():
-    """The state is written between one copy and the next."""
+    """The program writes the state between two copies."""
     torch.manual_seed(0)
     layer, state = nn.Linear(512, 64), torch.randn(512, 512)
 
@@ -146,7 +146,7 @@ def recurrence(run):
     run(weight, torch.randn(32, 256, requires_grad=True), torch.randn(16, 32, 256)).sum().backward()
 
 
-# A weight of 262,144 bytes that is the same in each of 16 steps.
+# A weight of 262,144 bytes, unchanged in each of 16 steps.
 @positive(bytes=16 * 262144, severity="warning")
 def scan_with_a_loop_invariant_weight():
     recurrence(scanned)

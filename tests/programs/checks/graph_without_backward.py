@@ -1,4 +1,4 @@
-"""Graphs that no backward uses, and graphs that one does."""
+"""Graphs without a backward, and graphs with one."""
 
 import torch
 from torch import nn
@@ -70,7 +70,7 @@ def metric_of_detached_loss():
     perplexity(make()[0], detached=True)
 
 
-# exp, sigmoid and tanh keep their results until the next `spread` has been made: those of two steps at once.
+# exp, sigmoid and tanh keep their results until the next `spread` is made: results of two steps are alive at once.
 @positive(bytes=6 * SAVED, severity="warning", fixed="metric_of_detached_loss")
 def metric_of_live_loss():
     perplexity(make()[0], detached=False)
@@ -79,7 +79,7 @@ def metric_of_live_loss():
 def sum_of_losses(model):
     inputs, labels = batch()
     total = float(sum(F.cross_entropy(model(inputs), labels) for _ in range(3)))
-    return total, float(inputs[0, 0]), int(labels[0])  # the batch is used after the graph is gone
+    return total, float(inputs[0, 0]), int(labels[0])  # the batch is used after the graph was freed
 
 
 def losses_of_an_evaluation_summed_fixed():
@@ -89,7 +89,7 @@ def losses_of_an_evaluation_summed_fixed():
         sum_of_losses(model)
 
 
-# Three graphs that are one in the end: six activations, the log-softmax and the sum of weights of each.
+# Three graphs that join at the end. Each has six activations, the log-softmax and the sum of weights.
 @positive(bytes=3 * (6 * SAVED + 4 * BATCH * 10 + 4), severity="warning", fixed="losses_of_an_evaluation_summed_fixed")
 def losses_of_an_evaluation_summed():
     model, optimizer = make()
@@ -112,10 +112,35 @@ def graph_is_released_fixed():
     train_and_keep(lambda loss, _: loss.backward())
 
 
-# The batch, the six activations, log-softmax and the sum of weights stay until the next loss is there.
+# The batch, the six activations, log-softmax and the sum of weights stay until the next loss exists.
 @positive(bytes=7 * SAVED + 8 * BATCH + 4 * BATCH * 10 + 4, severity="warning", fixed="graph_is_released_fixed")
 def graph_is_retained():
     train_and_keep(lambda loss, _: loss.backward(retain_graph=True))
+
+
+SIZES = (4, 4, 4, 4, BATCH)
+
+
+def train_on_several_sizes(**options):
+    model, optimizer = make()
+    losses = []
+    for rows in SIZES:
+        inputs, labels = batch(rows)
+        losses.append(F.cross_entropy(model(inputs), labels))
+        optimizer.zero_grad()
+        losses[-1].backward(**options)
+        optimizer.step()
+
+
+def graphs_of_several_sizes_are_released_fixed():
+    train_on_several_sizes()
+
+
+# Most are too small for a word, but it is the same line.
+@positive(bytes=sum(7 * 4 * WIDTH * rows + (8 + 4 * 10) * rows + 4 for rows in SIZES), severity="warning",
+          fixed="graphs_of_several_sizes_are_released_fixed")
+def graphs_of_several_sizes_are_retained():
+    train_on_several_sizes(retain_graph=True)
 
 
 @negative
@@ -147,7 +172,8 @@ def trained_only():
 
 @negative
 def gradient_of_a_part():
-    """backward(inputs=...) goes no further than it must. The graph outside of that path is not one without a backward."""
+    """backward(inputs=...) visits only the path to its inputs. The graph outside of that path does not count as a graph
+    without a backward."""
     model, optimizer = make()
     for _ in range(2):
         inputs, labels = batch()

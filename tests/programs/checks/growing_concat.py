@@ -10,7 +10,7 @@ PARTS, ROWS, WIDTH = 8, 256, 256
 
 
 def outputs(join):
-    """A network is evaluated batch by batch, and the outputs are collected."""
+    """Evaluates a network batch by batch, and collects the outputs."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, WIDTH), nn.Tanh())
     with torch.no_grad():
@@ -36,7 +36,7 @@ def fixed_outputs():
     outputs(preallocate)
 
 
-# Parts of 262,144 bytes. The sixth and the seventh result together, of which the last one holds all.
+# Parts of 262,144 bytes. The sixth and the seventh result are alive together; the seventh one has all parts.
 @positive(bytes=(6 + 7) * 262144, occurrences=6, severity="warning", fixed="fixed_outputs")
 def outputs_collected_in_a_loop():
     outputs(append)
@@ -53,7 +53,7 @@ def outputs_in_a_buffer():
 
 
 class Decoder(nn.Module):
-    """One head of attention over all former positions, a position at a time."""
+    """One head of attention over all previous positions, one position at a time."""
 
     def __init__(self, width):
         super().__init__()
@@ -77,7 +77,7 @@ def key_value_cache():
 
 
 class Dense(nn.Module):
-    """Each layer reads what all former ones have made."""
+    """Each layer reads the results of all previous layers."""
 
     def __init__(self, layers, growth, train):
         super().__init__()
@@ -91,7 +91,8 @@ class Dense(nn.Module):
         return features[-1]
 
 
-# The results of 1 (no concatenation to speak of) to 5 parts are all saved; those of 2, 3 and 4 are in the one of 5.
+# Saves the results of 1 to 5 parts. The result of 5 parts contains those of 2, 3 and 4. One part does not count as a
+# concatenation.
 @positive(bytes=(2 + 3 + 4) * 262144, occurrences=3, severity="info")
 def dense_block():
     torch.manual_seed(0)

@@ -1,5 +1,7 @@
 """Tensors that the program keeps without using them, and tensors that it needs again."""
 
+import io
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -44,7 +46,8 @@ def outputs_fixed():
     collect(lambda logits: float(logits.detach().mean()))
 
 
-# The peak is in the last step: the logits of the five before it. Its own are in a variable as well.
+# The peak is in the last step, with the logits of the five steps before it. A variable also holds the last step's
+# logits.
 @positive(bytes=5 * LOGITS, severity="warning", fixed="outputs_fixed")
 def outputs():
     collect(lambda logits: logits.detach())
@@ -82,14 +85,14 @@ def logits_fixed():
     classify(drop=True)
 
 
-# Log-softmax has all that the gradient of the loss needs.
+# The log-softmax suffices for the gradient of the loss.
 @positive(bytes=LOGITS, severity="info", fixed="logits_fixed")
 def logits_in_backward():
     classify(drop=False)
 
 
 class Remembers(nn.Module):
-    """Keeps what a hook would look at."""
+    """Keeps tensors for a hook."""
 
     def __init__(self, remembers):
         super().__init__()
@@ -118,7 +121,7 @@ def attribute_of_a_module_fixed():
     attribute(remembers=False)
 
 
-# Those of two steps: the old ones go when the new ones are there.
+# Tensors of two steps: the old ones are freed after the new ones exist.
 @positive(bytes=LOGITS, severity="info", fixed="attribute_of_a_module_fixed")
 def attribute_of_a_module():
     attribute(remembers=True)
@@ -137,7 +140,7 @@ def outputs_used_in_the_end():
 
 @negative
 def data_set():
-    """Used in every step, a part of it; in the last one, too."""
+    """Every step, also the last one, uses a part of the tensor."""
     torch.manual_seed(0)
     model, optimizer = make()
     inputs, labels = torch.randn(8 * BATCH, WIDTH), torch.randint(0, CLASSES, (8 * BATCH,))
@@ -159,6 +162,50 @@ def moving_average():
         F.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
         torch._foreach_lerp_(average, [parameter.detach() for parameter in model.parameters()], 0.01)
+
+
+LOADED = {}
+
+
+def resumed(drop, runs=1, copies=False):
+    """Each run begins with the weights of a file, or with those that the model had first."""
+    torch.manual_seed(0)
+    file = io.BytesIO()
+    torch.save(make()[0].state_dict(), file)
+    model, optimizer = make()
+    LOADED.update({name: weight.clone() for name, weight in model.state_dict().items()} if copies
+                  else torch.load(io.BytesIO(file.getvalue())))
+    for _ in range(runs):
+        model.load_state_dict(LOADED)
+        if drop:
+            LOADED.clear()
+        for _ in range(3):
+            inputs, labels = data()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+
+
+def loaded_weights_fixed():
+    resumed(drop=True)
+
+
+# The smallest bias is too small for a word.
+@positive(bytes=4 * (WIDTH * CLASSES + WIDTH * WIDTH + CLASSES), severity="info", fixed="loaded_weights_fixed")
+def loaded_weights():
+    resumed(drop=False)
+
+
+@negative
+def loaded_weights_for_two_runs():
+    resumed(drop=False, runs=2)
+
+
+@negative
+def first_weights():
+    """A copy of the model's own may be what another run begins with."""
+    resumed(drop=False, copies=True)
 
 
 def sharded(wrap):

@@ -1,4 +1,4 @@
-"""Optimizers that wait for all gradients, ones that do not, and ones that have to."""
+"""Optimizers that wait for all gradients, optimizers that do not, and optimizers that must."""
 
 import torch
 from torch import nn
@@ -89,7 +89,7 @@ def clipped():
 
 @negative
 def few_weights():
-    """Gradients that are nothing beside the activations."""
+    """Gradients that are small compared with the activations."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(10))
     model(torch.randn(2, 3, 32, 32))

@@ -42,7 +42,7 @@ def fixed_many_classes():
     language_model(in_chunks)
 
 
-# Three of the four tensors of 2048 x 4096 floats are there at a time: log-softmax, its gradient, that of the logits.
+# Three of the four tensors of 2048 x 4096 floats are alive at a time: log-softmax, its gradient, the logits' gradient.
 @positive(bytes=3 * 33554432, occurrences=8, severity="info", fixed="fixed_many_classes")
 def many_classes():
     language_model(at_once)

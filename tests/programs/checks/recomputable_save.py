@@ -61,7 +61,7 @@ def gelu_between_layers():
 
 @negative
 def relu_between_layers():
-    """ReLU keeps its result, not what it read: there is nothing to make it of."""
+    """ReLU keeps its result, not its input, so the result cannot be recomputed."""
     mlps(directly, F.relu)
 
 
@@ -115,7 +115,7 @@ def relu_of_batch_norm():
 
 @negative
 def made_of_what_changes():
-    """The state that the saved tensors are made of is another one by the time of the backward."""
+    """The state that the saved tensors are made from has changed by the time of the backward."""
     torch.manual_seed(0)
     layer, state = nn.Linear(512, 16), torch.randn(1024, 512)
     optimizer = torch.optim.SGD(layer.parameters(), lr=1e-3)

@@ -1,4 +1,4 @@
-"""Intermediates that are made from little and reduced to little."""
+"""Large intermediates with small inputs and small results."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Models that are made again while the old ones live."""
+"""New models while the old ones are alive."""
 
 import gc
 
@@ -12,7 +12,7 @@ MODEL = WIDTH * WIDTH * 4 + WIDTH * 4
 
 
 class Remembers(nn.Module):
-    """Its hook refers to it, and it to its hook."""
+    """The module and its hook refer to each other."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Graphs that pile up from step to step, and ones that do not."""
+"""Graphs that accumulate from step to step, and graphs that do not."""
 
 import collections
 
@@ -29,7 +29,7 @@ def steps(model, optimizer, count=6):
         yield loss
 
 
-# The saved tensors went with each backward: nodes alone.
+# Each backward frees the saved tensors. Only nodes stay alive.
 @positive(bytes=0, severity="error")
 def total_of_losses():
     total = 0
@@ -60,7 +60,7 @@ class Recurrent(nn.Module):
 def recur(detached, count=6):
     torch.manual_seed(0)
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)  # stepping the cell would be an error of autograd's
+    optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)  # with a step of the cell, autograd raises an error
     state = torch.zeros(BATCH, WIDTH)
     for _ in range(count):
         inputs, labels = torch.randn(BATCH, WIDTH), torch.randint(0, 10, (BATCH,))
@@ -83,7 +83,7 @@ def hidden_state():
 
 
 def recur_by_hand(detached, count=6):
-    """Without an optimizer: its own update, from autograd.grad."""
+    """Without an optimizer: a custom update with gradients of autograd.grad."""
     torch.manual_seed(0)
     model = Recurrent()
     state = torch.zeros(BATCH, WIDTH)
@@ -142,7 +142,7 @@ def hidden_state_by_hand_detached():
 
 @negative
 def loss_of_the_step_before():
-    """Each loss lives until the next one is there, as in any loop."""
+    """Each loss is alive until the next one exists, as in any loop."""
     former = None
     for loss in steps(*make()):
         former = loss

@@ -1,4 +1,4 @@
-"""Small views that keep the storages they are of."""
+"""Small views that keep large storages alive."""
 
 import torch
 from torch import nn
@@ -45,7 +45,7 @@ def copies():
 
 @negative
 def parts_of_a_data_set():
-    """Kept for themselves: each is made before any is looked at."""
+    """The list of storages is needed: the program makes all before it reads the first one."""
     torch.manual_seed(0)
     data = [torch.randn(ROWS, TOKENS, WIDTH) for _ in range(BATCHES)]
     print(torch.cat([batch[:, 0] for batch in data]).shape)

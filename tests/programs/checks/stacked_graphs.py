@@ -1,4 +1,4 @@
-"""Losses that are added up before one backward, and ones that have to be."""
+"""Losses that are summed before one backward, and losses that must be."""
 
 import torch
 from torch import nn
@@ -32,7 +32,7 @@ def micro_batches_fixed():
         optimizer.step()
 
 
-# All but the last of the four: four activations each, and the loss's own.
+# The graphs of all losses except the last of the four: four activations each, and the saves of the loss.
 @positive(bytes=3 * (4 * SAVED + LOSS), severity="warning", fixed="micro_batches_fixed")
 def micro_batches():
     model, optimizer = make()

@@ -16,7 +16,7 @@ def trained(step, parameters, steps=2):
 
 
 class Pyramid(nn.Module):
-    """Joins what several branches see. With one branch there is nothing to join."""
+    """Joins the results of several branches. With one branch, cat() only copies."""
 
     def __init__(self, branches, join=torch.cat):
         super().__init__()
@@ -68,7 +68,7 @@ class AlexNet(nn.Module):
 
 
 def jacobian_of_weight(join):
-    """Of every image's first logit by the widest layer's weight, in as many chunks as there is memory for: one."""
+    """The gradient of every image's first logit by the widest layer's weight. Memory suffices for one chunk."""
     torch.manual_seed(0)
     model, images = AlexNet(), torch.randn(8, 3, 64, 64)
     weight = model.classifier[0].weight

@@ -28,7 +28,7 @@ def convolutions(second):
 
 
 class FrozenConvolution(nn.Module):
-    """Saves the weight and the sizes of its input, which is all that the gradient of the input needs."""
+    """Saves the weight and the sizes of its input. The gradient of the input needs nothing else."""
 
     class Function(torch.autograd.Function):
         @staticmethod
@@ -65,7 +65,7 @@ def trained_convolution():
     convolutions(lambda module: module)
 
 
-# Only the bias is trained: of that, no gradient looks at the input either.
+# Only the bias is trained. Its gradient does not need the input either.
 @positive(bytes=2097152, occurrences=2, severity="warning")
 def convolution_with_a_trained_bias():
     def only_bias(module):
@@ -92,7 +92,7 @@ def frozen_batch_norm_in_training():
     normalised(True)
 
 
-# Nothing is gained: the gradient of tanh reads its result.
+# No memory is saved: the gradient of tanh reads its result.
 @negative
 def frozen_convolution_of_what_is_needed_elsewhere():
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Backwards that go on through parts that are not trained, and ones that need every part."""
+"""Backwards through parts that are not trained, and backwards that need every part."""
 
 import torch
 from torch import nn
@@ -94,7 +94,7 @@ def generator_detached():
 
 @negative
 def adversarial_example():
-    """The gradient of the input is what is wanted; those of the weights are zeroed."""
+    """The program requests the gradient of the input, and zeroes those of the weights."""
     torch.manual_seed(0)
     net = body(64, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -1,4 +1,4 @@
-"""wide-save: tensors of which the backward asks a bit an element."""
+"""wide-save: the backward needs one bit of each element of these tensors."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from cases import main, negative, positive
 
 
 def pack(mask):
-    """Eight elements a byte."""
+    """Eight elements in each byte."""
     weights = 2 ** torch.arange(8, dtype=torch.uint8)
     return (mask.view(-1, 8) * weights).sum(1, dtype=torch.uint8)
 
@@ -66,7 +66,7 @@ def trained(model, x, steps=2):
 
 
 class Frozen(nn.Module):
-    """A trained embedding under layers that are not trained: those keep their weights only, not what they read."""
+    """A trained embedding below frozen layers. The frozen layers save only their weights, not their inputs."""
 
     def __init__(self, activation, train_all=False):
         super().__init__()
@@ -125,7 +125,7 @@ def dropout_noise():
 
 @negative
 def product_with_numbers():
-    """A multiplication like dropout's, with numbers that are not two."""
+    """A multiplication like that of dropout, with more than two distinct numbers."""
     frozen(lambda x: x * torch.rand_like(x))
 
 

@@ -1,4 +1,4 @@
-"""A loop of one's own with Lightning Fabric."""
+"""A custom loop with Lightning Fabric."""
 import torch
 from lightning_fabric import Fabric
 from torch import nn

@@ -1,4 +1,4 @@
-"""Blocks whose activations are computed again in the backward."""
+"""Blocks whose activations the backward recomputes."""
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint

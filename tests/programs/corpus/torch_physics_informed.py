@@ -1,4 +1,4 @@
-"""A network that is to solve an equation: its loss has a derivative in it."""
+"""A network that solves a differential equation: its loss contains a derivative."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Text classification with the Trainer of transformers, evaluated behind each epoch."""
+"""Text classification with the Trainer of transformers, evaluated after each epoch."""
 import tempfile
 
 import torch

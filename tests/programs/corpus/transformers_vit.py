@@ -1,4 +1,4 @@
-"""Images with a transformer of transformers, by a loop of one's own with accelerate."""
+"""Images with a vision transformer of transformers, in a custom loop with accelerate."""
 import torch
 from accelerate import Accelerator
 from torch.utils.data import DataLoader, TensorDataset

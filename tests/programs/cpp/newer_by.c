@@ -1,4 +1,4 @@
-/* By how many nanoseconds a file is newer than this process, as the preload library sees both: newer_by FILE */
+/* Prints a file's age in nanoseconds relative to the preload library's start time; positive: newer. newer_by FILE */
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// A rewrite of an operator as a third party writes one: computes square as a product, if the program enables it.
+// A third party's rewrite of an operator: computes square as a product, if the program enables it.
 #include <ATen/ATen.h>
 
 #include "profiler/rewrite/operators.h"

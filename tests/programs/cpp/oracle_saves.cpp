@@ -1,6 +1,6 @@
 // The oracle for C++ programs, preloaded into them without Tapelens: an autograd engine whose default saved-variable
-// hooks count every tensor that is saved, as torch.autograd.graph.saved_tensors_hooks does in Python. Written to the
-// file named by ORACLE_OUT when the program ends.
+// hooks count every tensor that is saved, as torch.autograd.graph.saved_tensors_hooks does in Python. Writes the counts
+// to the file named by ORACLE_OUT when the program ends.
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 

@@ -1,5 +1,5 @@
-/* A library that takes memory of the device itself, as NCCL does: PyTorch's allocator knows nothing of it. Nothing of
-   CUDA is linked or included. */
+/* A library that allocates device memory itself, as NCCL does, without PyTorch's allocator. It neither links nor
+   includes CUDA. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void* of_runtime(const char* name) {
 }
 
 static void* of_driver(const char* name) {
-  void* function = dlsym(RTLD_DEFAULT, name); /* a simulated one comes before all libraries */
+  void* function = dlsym(RTLD_DEFAULT, name); /* a simulated driver comes before all libraries */
   if (function == NULL) function = dlsym(dlopen("libcuda.so.1", RTLD_LAZY), name);
   if (function == NULL) abort();
   return function;
@@ -24,7 +24,7 @@ typedef int (*free_function)(void*);
 void* outside_take(size_t bytes) {
   allocate_function allocate = (allocate_function)of_runtime("cudaMalloc");
   void* memory = NULL;
-  /* Not a tail call: the caller of CUDA is this library. */
+  /* Not a tail call, so that this library is the caller of CUDA. */
   if (allocate(&memory, bytes) != 0) return NULL;
   return memory;
 }
@@ -38,7 +38,7 @@ void* outside_take_pinned(size_t bytes) {
 
 int outside_give_back(void* memory) { return ((free_function)of_runtime("cudaFree"))(memory); }
 
-/* ---- physical memory, as NCCL takes it with NCCL_CUMEM_ENABLE */
+/* ---- physical memory, as NCCL allocates it with NCCL_CUMEM_ENABLE */
 
 typedef unsigned long long address;
 
@@ -69,7 +69,7 @@ int outside_give_back_physical(void* memory, size_t bytes) {
   return give((address)memory, bytes);
 }
 
-/* Made, and never mapped. */
+/* Created and never mapped. */
 address outside_create(size_t bytes) {
   int properties[8] = {1, 0, 1, 0};
   address handle = 0;

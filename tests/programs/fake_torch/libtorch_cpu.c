@@ -1,5 +1,5 @@
-/* A LibTorch of a version that no probe exists for, as far as the preload library looks: the version it reports, and
- * the function that LibTorch calls for every operator. */
+/* A fake LibTorch of a version without a probe. It has the parts that the preload library uses: the version, and the
+ * function that LibTorch calls for every operator. */
 #include <stdint.h>
 
 uint64_t aoti_torch_abi_version(void) { return (uint64_t)77 << 56 | (uint64_t)3 << 48; }

@@ -7,7 +7,7 @@ import torch
 
 
 def start(seed=0):
-    """In each process and in each thread that trains, before anything else."""
+    """Call this first in each process and in each thread that trains."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     if "ORACLE_SAVES" in os.environ:

@@ -1,6 +1,6 @@
-"""The oracle: a thread's saves, by PyTorch's own saved-tensor hooks, and the gradients that its optimizers step with.
-Written to FOLDER/PID.json when the process ends. Hooks of the program itself (checkpoint, save_on_cpu) hide their saves
-from the outer ones; those are counted where they are pushed."""
+"""The oracle: the saves of a thread, by PyTorch's own saved-tensor hooks, and the gradients of its optimizer steps. It
+writes FOLDER/PID.json when the process ends. Hooks of the program itself (checkpoint, save_on_cpu) hide their saves
+from the outer hooks; the oracle counts them where they are pushed."""
 
 import atexit
 import json

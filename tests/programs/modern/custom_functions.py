@@ -1,5 +1,5 @@
-"""Autograd functions of the program's own: one that saves inputs and an output, one that writes in place, one in the style
-of setup_context, one whose backward can be differentiated."""
+"""Custom autograd functions: one saves inputs and an output, one writes in place, one uses setup_context, one has a
+differentiable backward."""
 
 import torch
 from torch import nn

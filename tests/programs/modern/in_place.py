@@ -1,4 +1,4 @@
-"""A residual net that writes in place wherever it may: activations, dropout, additions."""
+"""A residual net that writes in place where possible: activations, dropout, additions."""
 
 import torch
 from torch import nn

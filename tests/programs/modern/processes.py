@@ -1,4 +1,4 @@
-"""Trains, starts a second interpreter that trains too, reads what that says, and trains on."""
+"""Trains, starts a second interpreter that trains too, reads its output, and trains again."""
 
 import pathlib
 import subprocess

@@ -24,7 +24,7 @@ def run(train):
 
 
 def launch(train):
-    """Under torchrun this is a rank already; else the ranks are spawned, and know who they are from their arguments alone."""
+    """Under torchrun, this process is a rank. Otherwise spawns the ranks, which get their number as an argument."""
     if "TORCHELASTIC_RUN_ID" in os.environ:
         dist.init_process_group("gloo")
         run(train)

@@ -1,4 +1,4 @@
-"""Saved tensors are offloaded by save_on_cpu, and by hooks of the program's own that pack them into half the bytes."""
+"""Offloads saved tensors by save_on_cpu, and by custom hooks that pack them into half the bytes."""
 
 import torch
 from torch import nn

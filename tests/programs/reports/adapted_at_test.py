@@ -1,4 +1,4 @@
-"""A model is adapted to each task by steps that could be differentiated, which nothing does at test time."""
+"""The program adapts a model to each task by differentiable steps. At test time, no backward uses them."""
 import torch
 from torch import nn
 from torch.func import functional_call

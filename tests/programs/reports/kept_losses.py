@@ -1,4 +1,4 @@
-"""A loss of the mean has the memory of all that it is the mean of: a list of losses keeps that for each step."""
+"""The result of a mean loss has the storage of all its summands: a list of losses keeps one for each step."""
 import torch
 from torch import nn
 

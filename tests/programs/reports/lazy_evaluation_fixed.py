@@ -1,4 +1,4 @@
-"""map() is lazy: the model runs where its results are read, behind the block without gradients."""
+"""map() is lazy: the model runs where the program reads its results, after the block without gradients."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Each point is assigned to its nearest center: all differences are made to find them."""
+"""Assigns each point to its nearest center, by the differences of all pairs."""
 import torch
 
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Each point is assigned to its nearest center, by distances that are computed from norms and a product."""
+"""Assigns each point to its nearest center, by distances from norms and a product."""
 import torch
 
 torch.manual_seed(0)

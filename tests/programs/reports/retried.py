@@ -1,4 +1,4 @@
-"""Attempts fail after the forward and are caught. What is kept of them keeps their graphs while the next one runs."""
+"""Attempts fail after the forward. The kept exceptions keep the graphs alive during the next attempt."""
 import torch
 from torch import nn
 

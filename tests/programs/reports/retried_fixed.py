@@ -1,4 +1,4 @@
-"""Attempts fail after the forward and are caught. What is kept of them keeps their graphs while the next one runs."""
+"""Attempts fail after the forward. The program keeps only the exceptions' texts, so each graph is freed."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Perplexity of an evaluation: one log-probability of each token is kept of those of all words."""
+"""Perplexity of an evaluation: the program keeps one log-probability of each token, which keeps those of all words."""
 import torch
 from torch import nn
 

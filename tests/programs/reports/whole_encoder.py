@@ -1,4 +1,4 @@
-"""The encoder is checkpointed as a whole."""
+"""The program checkpoints the encoder as a whole."""
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint

@@ -1,4 +1,4 @@
-"""Each layer of the encoder is checkpointed."""
+"""The program checkpoints each layer of the encoder."""
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint

@@ -121,7 +121,7 @@ bool given(int argc, char** argv, std::string_view option) {
   return false;
 }
 
-// As the preload library does, into the file that the command line made.
+// Writes into the file that the command line made, as the preload library does.
 void explain(const char* folder, const std::string& why, bool is_said) {
   std::fstream file(setting(folder) + "/" TAPELENS_EXPLANATION, std::ios::in | std::ios::out | std::ios::binary);
   if (!file) _exit(96);

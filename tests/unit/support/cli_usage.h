@@ -17,7 +17,7 @@ inline Outcome run_with_command(const std::string& name, Words options, const Wo
   return run(options);
 }
 
-// One line with `part` in it, and nothing else.
+// Expects a usage error: exit code 2, no output, and one line of error that contains `part`.
 inline void expect_one_line(const Outcome& outcome, const std::string& part) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");

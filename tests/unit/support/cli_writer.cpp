@@ -39,12 +39,12 @@ int main(int argc, char** argv) {
   const char* folder = std::getenv("TAPELENS_SPOOL");
   if (folder == nullptr) return 98;
   if (how == "--linger" && fork() != 0) {
-    // The command ends as soon as its child has begun to record.
+    // The command ends as soon as its child records.
     const std::string begun = std::string(argv[2]) + ".begun";
     while (access(begun.c_str(), F_OK) != 0) usleep(1000);
     return 0;
   }
-  // The test's pipes end with the command, not with the child.
+  // The child does not keep the test's pipes open.
   if (how == "--linger") {
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(file);
   }
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   if (how == "--linger") {
     const std::string begun = std::string(argv[2]) + ".begun";
     std::fclose(std::fopen(begun.c_str(), "w"));
-    // Until the test creates the file, or has removed its folder.
+    // Waits until the test creates the file or removes its folder.
     while (access(argv[2], F_OK) != 0 && access(begun.c_str(), F_OK) == 0) usleep(1000);
   }
   lane.finish();

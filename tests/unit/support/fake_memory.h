@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "profiler/versions/version.h"
 
 namespace tapelens::versions::fake {
@@ -147,15 +148,15 @@ class FakeHook final : public Hook {
   // Whether the backward gets the saved value. Throws if the backward would get an error.
   bool is_right() const {
     {
-      const std::lock_guard guard(version_->lock());
+      const base::MutexLock guard(version_->lock());
       if (storage_ != nullptr) return storage_->memory->value == saved_;
     }
-    if (encoded() == nullptr) return memory_of(version_->unpack()).value == saved_;
+    if (encoded() == nullptr) return memory_of(version_->unpack(*this)).value == saved_;
     const auto& encoding = static_cast<const FakeEncoded&>(*encoded());
     return encoding.value == (encoding.exact ? saved_ : saved_ & 1);
   }
   bool is_released() const {
-    const std::lock_guard guard(version_->lock());
+    const base::MutexLock guard(version_->lock());
     return storage_ == nullptr;
   }
   const FakeVersionPtr& version() const { return version_; }
@@ -187,7 +188,7 @@ class FakeHook final : public Hook {
 // A call of the operator with this number. Its other inputs are numbers in the program's memory.
 class FakeCall final : public Rematerialization {
  public:
-  FakeCall(recompute::Cheap op, bool is_in_place) : op_(op), is_in_place_(is_in_place) {}
+  FakeCall(recompute::Repeatable op, bool is_in_place) : op_(op), is_in_place_(is_in_place) {}
 
   void read(const FakeVersionPtr& version) {
     version->forget_useless_recipe();
@@ -197,7 +198,7 @@ class FakeCall final : public Rematerialization {
     small_.push_back({storage->memory, storage->counter, *storage->counter});
   }
 
-  recompute::Cheap cheap() const override { return op_; }
+  recompute::Repeatable maker() const override { return op_; }
   bool is_same(const Rematerialization& other) const override {
     const auto& call = static_cast<const FakeCall&>(other);
     if (op_.number != call.op_.number || small_.size() != call.small_.size()) return false;
@@ -221,12 +222,14 @@ class FakeCall final : public Rematerialization {
     return copied;
   }
   ValuesPtr run(std::vector<Input> inputs) override {
+    ++runs;
     const uint64_t value = result(inputs);
     if (!is_in_place_ || !inputs.front().is_ours) return values_of(std::make_shared<Memory>(value), bytes, false);
     memory_of(inputs.front().values).value = value;
     return std::move(inputs.front().values);
   }
   uint64_t bytes = 1 << 20;  // of its result
+  static inline std::atomic<uint32_t> runs{0};
 
   // The result for the current values of the versions, computed as the program does.
   uint64_t first_result(const std::vector<StoragePtr>& storages) const {
@@ -249,7 +252,7 @@ class FakeCall final : public Rematerialization {
     return value;
   }
 
-  const recompute::Cheap op_;
+  const recompute::Repeatable op_;
   const bool is_in_place_;
   std::vector<Small> small_;
 };

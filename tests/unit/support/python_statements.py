@@ -1,7 +1,7 @@
 """Compares PythonSource with Python's own tokenize: python_statements.py PROGRAM [FILES OR FOLDERS...]
 
-If none is given: the modules of the standard library that are not packages. Files that Python itself cannot compile are
-left out. Exit code 1 if one of the others reads differently.
+By default, compares the modules of the standard library that are not packages. Skips files that Python itself cannot
+compile. The exit code is 1 if one of the other files gives different tokens.
 """
 
 import io
@@ -18,7 +18,7 @@ FSTRING_END = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRIN
 
 
 def expected(text: str) -> list[str]:
-    """The statements of a file in the format of the program."""
+    """The statements of a file in PROGRAM's output format."""
     lines = text.split("\n")
     statements, tokens, strings = [], [], []
 

@@ -92,7 +92,7 @@ struct Training {
       b.end_range().free(base + 60).thread(1);
     }
     validate(0x80000);
-    b.op("aten::empty").end_op();  // the program continued after it
+    b.op("aten::empty").end_op();  // the program continues after the failed request
     b.loss(trace::Loss::disk_full, 3).loss(trace::Loss::truncated_text, 2);
     b.kill();
   }
@@ -102,7 +102,7 @@ struct Training {
     b.op("aten::linear", {kInput}, scene.at(b, 5, "train")).op("aten::addmm", {kInput, kWeight});
     b.alloc(base, 8 * kMiB).node("AddmmBackward0", base + 3, {{kLeaf, 0}});
     b.save(base + 3, "mat2", kInput, 8 * kMiB, rows).end_op().end_op().leave();
-    // Two copies of one activation and one of the transposed input, each saved; then the activation is written.
+    // Saves two copies of one activation and one copy of the transposed input, then writes the activation.
     for (const uint64_t i : {0, 1, 2}) {
       b.op("aten::clone", {i < 2 ? base : kInput}, scene.at(b, 5, "train")).views({{i < 2 ? rows : columns, 0, 0}});
       b.op("aten::empty_strided").alloc(base + 10 + i, 8 * kMiB).end_op().end_op();
@@ -120,13 +120,13 @@ struct Training {
     drop(base);
     b.op("aten::mm", {base + 61, base + 62}).alloc(base + 8, 8 * kMiB).node("MmBackward0", base + 9, {{base + 64, 0}});
     b.save(base + 9, "self", base + 61, 8 * kMiB, rows).end_op();
-    // Tensors that live outside of saves.
+    // Tensors without a save.
     b.op("aten::gt").alloc(base + 70, 2 * kMiB).alloc(base + 71, 2 * kMiB).end_op();
     b.held(trace::HeldBy::context, "mask", base + 70, 2 * kMiB, base + 9);
     b.held(trace::HeldBy::checkpointing, "aten.mm", base + 71, 2 * kMiB).leave();
   }
 
-  // A dropout whose noise is used again. The noise lives as long as the result made from it.
+  // A dropout that uses its noise again. The noise is alive as long as the result made from it.
   void drop(uint64_t base) {
     b.op("aten::dropout", {base + 6}).op("aten::bernoulli_").alloc(base + 62, 8 * kMiB).end_op();
     b.op("aten::mul", {base + 6, base + 62}).alloc(base + 61, 8 * kMiB);
@@ -164,7 +164,7 @@ struct Training {
     b.checksum(ChecksumOf::parameter, "up.weight", step, 0xdef + step, 5).free(base + 42);
   }
 
-  // Nothing here needs a gradient.
+  // No gradient is needed here.
   void validate(uint64_t base) {
     b.enter("Net", "Net").op("aten::exp", {kInput}, scene.at(b, 9, "validate")).alloc(base, 8 * kMiB);
     b.node("ExpBackward0", base + 1).save(base + 1, "result", base, 8 * kMiB, rows).end_op();
@@ -208,7 +208,7 @@ inline void write_rewritten(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
-// ---- a program that steps its weights by itself ---------------------------------------------------------------------
+// ---- a program that updates its weights itself ----------------------------------------------------------------------
 
 inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.information("torch_version", "2.15.0");
@@ -216,7 +216,7 @@ inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.op("aten::randn", {}, scene.at(b, 13, "main")).alloc(0x500, 2 * kMiB).end_op();
   b.variable("data[0] in train.py:13", 0x500, 2 * kMiB);
   for (const uint64_t base : {0x1000, 0x2000, 0x3000}) {
-    // Twice through the same graph.
+    // Two backwards of the same graph.
     b.accumulate_grad(base + 1, 0).op("aten::exp", {}, scene.at(b, 5, "train")).alloc(base, 8 * kMiB);
     b.node("ExpBackward0", base + 2, {{base + 1, 0}}).save(base + 2, "result", base, 8 * kMiB, layout).end_op();
     b.backward(trace::kBackwardKeepsGraph).evaluate(base + 2, false).end_evaluation().end_backward();
@@ -227,7 +227,7 @@ inline void write_without_optimizer(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
-// ---- a network that is only asked -----------------------------------------------------------------------------------
+// ---- a network in evaluation ----------------------------------------------------------------------------------------
 
 inline void write_evaluation(SpoolBuilder& b, const Scene& scene) {
   b.information("torch_version", "2.15.0");
@@ -236,7 +236,7 @@ inline void write_evaluation(SpoolBuilder& b, const Scene& scene) {
   b.finish();
 }
 
-// ---- a GPU, whose memory is not enough ------------------------------------------------------------------------------
+// ---- a GPU with too little memory -----------------------------------------------------------------------------------
 
 inline void write_device(SpoolBuilder& b, const Scene& scene) {
   using trace::SegmentChange;

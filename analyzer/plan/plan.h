@@ -1,0 +1,55 @@
+// Chooses the rewrites with which a program fits in a given memory, at the least cost in time: a search over the runs
+// of an experiment. `tapelens run --fit` applies its result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/experiment/runs.h"
+#include "trace/result.h"
+#include "trace/types.h"
+
+namespace tapelens::plan {
+
+using trace::Bytes;
+
+// Rewrites, in the order of their cost in time. The promises of all of them are the same bits.
+struct Choice {
+  std::string level;    // "bitwise"; empty: the program as it is
+  uint32_t budget = 0;  // recompute budget in percent of a step; 0: the level's
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+// "", "--apply bitwise", "--apply recompute --recompute-budget 12%".
+std::string options_of(const Choice& choice);
+rewrites::Settings settings_of(const Choice& choice);
+
+struct Tried : experiment::Attempt {
+  Choice choice;
+  // The memory that counts: reserved bytes of a GPU, else the peak on the CPU. Only if it was measured.
+  Bytes bytes{};
+};
+
+enum class Stop : uint8_t { none, interrupted, failed, too_small };
+
+struct Plan {
+  Bytes size{};
+  std::vector<Tried> tried;      // in the order of the runs
+  std::optional<size_t> chosen;  // index into `tried`
+  Stop stop{};                   // why nothing was chosen: the run without rewrites failed; no choice is small enough
+
+  // The run that needs the least memory; null: none was measured.
+  const Tried* least() const;
+};
+
+struct Wanted {
+  Bytes size{};     // the most bytes
+  std::string gpu;  // Variation::gpu of all runs
+};
+
+// Runs the program as it is, then with the choice that needs least memory, then with those between: at most eight runs.
+trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted);
+
+}  // namespace tapelens::plan

@@ -1,0 +1,55 @@
+#include "analyzer/plan/plan_text.h"
+
+#include "analyzer/text/format.h"
+
+namespace tapelens::plan {
+
+using experiment::Outcome;
+using text::bytes_text;
+
+std::string options_of(const Choice& choice) {
+  if (choice.level.empty()) return "";
+  return "--apply " + choice.level +
+         (choice.budget != 0 ? " --recompute-budget " + std::to_string(choice.budget) + "%" : std::string());
+}
+
+std::string name_of(const Choice& choice) {
+  if (choice.level.empty()) return "as it is";
+  return choice.level + (choice.budget != 0 ? " " + std::to_string(choice.budget) + "%" : std::string());
+}
+
+std::string outcome_text(const Tried& tried, Bytes size) {
+  switch (tried.outcome) {
+    case Outcome::measured:
+      return "needs " + bytes_text(tried.bytes) + (tried.reading.uses_gpu ? " reserved" : "");
+    case Outcome::out_of_memory:
+      return "needs more than " + bytes_text(size);
+    case Outcome::failed:
+    case Outcome::cut_off:
+      break;
+  }
+  return experiment::outcome_name(tried.outcome);
+}
+
+std::string plan_text(const Plan& plan) {
+  const Tried& stock = plan.tried.front();
+  if (plan.chosen) {
+    const Tried& chosen = plan.tried[*plan.chosen];
+    const std::string how = chosen.choice.level.empty() ? "without rewrites" : "with " + options_of(chosen.choice);
+    std::string text = "fits in " + bytes_text(plan.size) + " " + how + ": it " + outcome_text(chosen, plan.size);
+    if (!chosen.choice.level.empty()) text += "; as it is, it " + outcome_text(stock, plan.size);
+    return text;
+  }
+  if (plan.stop == Stop::failed)
+    return "no plan, because the run without rewrites failed: " + experiment::why_text(stock);
+  std::string text = "does not fit in " + bytes_text(plan.size);
+  if (const Tried* least = plan.least(); least != nullptr) {
+    text += ": the least is " + bytes_text(least->bytes) +
+            (least->choice.level.empty() ? ", without rewrites" : ", with " + options_of(least->choice));
+  } else {
+    text += " with any rewrite that keeps the bits";
+  }
+  return text;
+}
+
+}  // namespace tapelens::plan

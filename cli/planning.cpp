@@ -1,0 +1,53 @@
+#include "cli/planning.h"
+
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/plan/plan_text.h"
+#include "analyzer/text/escape.h"
+#include "cli/command_inputs.h"
+#include "cli/experiment_runs.h"
+#include "cli/messages.h"
+#include "cli/options.h"
+#include "cli/short_run.h"
+#include "cli/temporary_folder.h"
+
+namespace tapelens::cli {
+namespace {
+
+// The optimizer's state is there from the second step on, and the recompute budget is decided after the first backward.
+constexpr uint64_t kSteps = 3;
+constexpr std::chrono::minutes kLimit{10};  // of each run
+
+const char* const kGpu = "planned";  // Variation::gpu
+
+}  // namespace
+
+Planned plan_to_fit(uint64_t size, const std::optional<simulated::Settings>& gpu,
+                    const std::vector<std::string>& command) {
+  std::optional<TemporaryFolder> temporary;
+  auto folder = folder_for_runs("", temporary);
+  if (!folder) return {{}, fail(folder.error())};
+  ExperimentRuns runs({.command = command,
+                       .folder = std::move(*folder),
+                       .steps = kSteps,
+                       .limit = kLimit,
+                       .inputs = files_in_command(command)});
+  if (!runs.reason().empty()) return {{}, fail({runs.reason(), trace::ErrorKind::usage})};
+  std::optional<simulated::Settings> small = gpu;
+  if (small) small->bytes = size;
+  if (const std::string why = runs.add_gpu(kGpu, small); !why.empty())
+    return {{}, fail({why, trace::ErrorKind::usage})};
+  const auto plan = plan::find(runs, {.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kGpu});
+  if (!plan) return {{}, fail(plan.error())};
+  if (plan->stop == plan::Stop::interrupted) return {{}, 130};
+  say(text::printable(plan::plan_text(*plan)));
+  std::istringstream words(experiment::last_words_text(plan->tried.front(), ""));
+  for (std::string line; plan->stop == plan::Stop::failed && std::getline(words, line);) say(text::printable(line));
+  if (!plan->chosen) return {{}, plan->stop == plan::Stop::failed ? kCommandFailed : kNo};
+  return {plan::settings_of(plan->tried[*plan->chosen].choice), 0};
+}
+
+}  // namespace tapelens::cli

@@ -1,0 +1,17 @@
+# tapelens_headers_of(OUT headers...): these headers of the repository and all that they include, as paths from its root.
+function(tapelens_headers_of out)
+  set(_found "")
+  set(_queue ${ARGN})
+  while(_queue)
+    list(POP_FRONT _queue _header)
+    if(_header IN_LIST _found OR NOT EXISTS ${PROJECT_SOURCE_DIR}/${_header}) # the latter: generated
+      continue()
+    endif()
+    list(APPEND _found ${_header})
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${_header} _lines REGEX "^#include \"")
+    list(TRANSFORM _lines REPLACE "^#include \"([^\"]+)\".*" "\\1")
+    list(APPEND _queue ${_lines})
+  endwhile()
+  list(SORT _found)
+  set(${out} ${_found} PARENT_SCOPE)
+endfunction()

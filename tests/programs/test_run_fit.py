@@ -1,0 +1,79 @@
+"""`tapelens run --fit`: short runs find the cheapest rewrites with which a program needs at most the given memory. Then
+the program runs with them, has the same output, and needs no more."""
+
+import re
+
+import pytest
+
+import harness
+from test_cuda import has_cuda
+
+PROGRAM = [harness.PYTHON, harness.ROOT / "samples/gpt.py", "--size", "medium", "--steps", "3"]
+GPU_PROGRAM = [*PROGRAM, "--device", "cuda"]
+MIB = 1 << 20
+
+
+def fitted(size, program, *options, code=0):
+    run = harness.bare([harness.BINARY, "run", "--fit", str(size), *options, "--", *program], timeout=600)
+    assert run.code == code, f"{run.code}:\n{run.stdout}{run.stderr}"
+    return run
+
+
+def options_in(said):
+    found = re.search(r"fits in .* with (--apply [^:]*): it needs ", said)
+    return found[1].split() if found else []
+
+
+def peak(program, folder, *options):
+    _, report = harness.record_and_report(program, folder / "-".join(["run", *options]).replace("%", ""), options)
+    return report["peak"]["bytes"]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("part, level", [(0.7, "bitwise"), (0.5, "recompute")])
+def test_a_program_on_the_cpu_runs_with_the_same_output_in_less_memory(part, level, tmp_path):
+    stock = peak(PROGRAM, tmp_path)
+    size = int(part * stock)
+    run = fitted(size, PROGRAM)
+    chosen = options_in(run.stderr)
+    assert chosen[:2] == ["--apply", level], run.stderr
+    assert run.stdout == harness.bare(PROGRAM).stdout
+    assert peak(PROGRAM, tmp_path, *chosen) <= size
+    assert "rewrote" in run.stderr
+
+
+def test_a_program_that_fits_runs_without_rewrites():
+    run = fitted("4GiB", PROGRAM)
+    assert "fits in 4.0 GiB without rewrites" in run.stderr
+    assert "rewrote" not in run.stderr
+    assert run.stdout == harness.bare(PROGRAM).stdout
+
+
+def test_too_little_memory_runs_nothing_and_names_the_least():
+    run = fitted("32MiB", PROGRAM, code=1)
+    assert run.stdout == ""
+    assert re.search(r"does not fit in 32\.0 MiB: the least is \d+\.\d MiB, with --apply recompute", run.stderr), run.stderr
+
+
+def test_a_program_that_fails_has_no_plan_and_its_last_words_are_shown():
+    run = fitted("1GiB", [harness.PYTHON, "-c", "import torch; torch.ones(2).relu(); raise ValueError('no data')"], code=6)
+    assert "no plan, because the run without rewrites failed: exit code 1" in run.stderr
+    assert "ValueError: no data" in run.stderr
+
+
+def test_the_choice_of_rewrites_is_the_commands():
+    run = harness.bare([harness.BINARY, "run", "--fit", "1GiB", "--apply", "bitwise", "--", *PROGRAM])
+    assert run.code == 2 and "--fit" in run.stderr
+    assert harness.bare([harness.BINARY, "run", "--fit", "much", "--", *PROGRAM]).code == 2
+
+
+@pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+def test_a_program_of_a_simulated_gpu_fits_into_a_smaller_one():
+    full = harness.bare([harness.BINARY, "run", "--gpu", f"H100:{120 * MIB}", "--", *GPU_PROGRAM])
+    assert full.code != 0 and "out of memory" in full.stderr
+    run = fitted("120MiB", GPU_PROGRAM, "--gpu", "H100")
+    chosen = options_in(run.stderr)
+    assert chosen[:2] == ["--apply", "recompute"], run.stderr
+    small = harness.bare([harness.BINARY, "run", "--gpu", f"H100:{120 * MIB}", *chosen, "--", *GPU_PROGRAM])
+    assert small.code == 0, small.stderr
+    assert small.stdout == run.stdout

@@ -1,0 +1,142 @@
+// The search for the rewrites of `run --fit` with synthetic runs: each test sets the memory of the program.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/plan/plan_text.h"
+
+namespace tapelens::plan {
+namespace {
+
+using experiment::Outcome;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// 20 GiB as it is, 16 lossless, 12 bitwise, and between 12 and 6 with a recompute budget of 5 % to 34 %.
+double gibibytes(const rewrites::Settings& settings) {
+  if (!settings.on) return 20;
+  if (settings.level == "lossless") return 16;
+  if (settings.level == "bitwise") return 12;
+  return 12 - 6 * (settings.recompute_budget() - 0.05) / 0.29;
+}
+
+class Program final : public experiment::Runs {
+ public:
+  trace::Result<std::optional<experiment::Attempt>> run(const experiment::Variation& variation,
+                                                        const std::string& progress) override {
+    EXPECT_TRUE(names_.insert(variation.name).second) << "run twice: " << variation.name;
+    EXPECT_EQ(variation.name.find(' '), std::string::npos);
+    EXPECT_EQ(variation.gpu, "planned");
+    asked.push_back(progress);
+    if (asked.size() > interrupted_after) return std::optional<experiment::Attempt>();
+    experiment::Attempt attempt;
+    attempt.outcome = outcome(variation.rewrites);
+    attempt.reading.uses_gpu = is_on_gpu;
+    const Bytes bytes{static_cast<int64_t>(needs(variation.rewrites) * kGiB)};
+    (is_on_gpu ? attempt.reading.reserved : attempt.reading.peak) = bytes;
+    if (device.value > 0 && bytes > device) attempt.outcome = Outcome::out_of_memory;
+    return std::optional(attempt);
+  }
+  void tell(const std::string& result) override { told.push_back(result); }
+
+  std::function<double(const rewrites::Settings&)> needs = gibibytes;
+  std::function<Outcome(const rewrites::Settings&)> outcome = [](const auto&) { return Outcome::measured; };
+  bool is_on_gpu = true;
+  Bytes device{};  // 0: any request is served
+  size_t interrupted_after = 100;
+  std::vector<std::string> asked, told;
+
+ private:
+  std::set<std::string> names_;
+};
+
+Plan plan_for(Program& program, double size) {
+  auto found = find(program, {.size = Bytes{static_cast<int64_t>(size * kGiB)}, .gpu = "planned"});
+  EXPECT_TRUE(found);
+  return found ? *found : Plan{};
+}
+
+std::string chosen(const Plan& plan) { return plan.chosen ? name_of(plan.tried[*plan.chosen].choice) : "none"; }
+
+TEST(Plan, TheCheapestRewritesThatFitAreChosen) {
+  const std::pair<double, const char*> cases[] = {
+      {21, "as it is"}, {20, "as it is"}, {17, "lossless"}, {16, "lossless"}, {12.5, "bitwise"}};
+  for (const auto& [size, expected] : cases) {
+    Program program;
+    const Plan plan = plan_for(program, size);
+    EXPECT_EQ(chosen(plan), expected) << size;
+    EXPECT_EQ(plan.stop, Stop::none);
+  }
+}
+
+TEST(Plan, TheBudgetOfRecomputationIsTheSmallestWithinTwoPercent) {
+  for (double size = 6.1; size < 12; size += 0.3) {
+    for (const bool is_on_gpu : {true, false}) {
+      Program program;
+      program.is_on_gpu = is_on_gpu;
+      const Plan plan = plan_for(program, size);
+      ASSERT_TRUE(plan.chosen) << size;
+      const Tried& tried = plan.tried[*plan.chosen];
+      EXPECT_EQ(tried.choice.level, "recompute");
+      EXPECT_LE(tried.bytes.value, static_cast<int64_t>(size * kGiB));
+      rewrites::Settings less = settings_of(tried.choice);
+      less.budget = *less.budget - 0.02;
+      EXPECT_GT(gibibytes(less), size) << "a smaller budget is enough";
+      EXPECT_LE(plan.tried.size(), 8u);
+      EXPECT_EQ(program.told.size(), plan.tried.size());
+    }
+  }
+}
+
+TEST(Plan, ARequestThatFailsDoesNotFit) {
+  Program program;
+  program.device = Bytes{8 * kGiB};
+  const Plan plan = plan_for(program, 8);
+  ASSERT_TRUE(plan.chosen);
+  EXPECT_LE(plan.tried[*plan.chosen].bytes, program.device);
+  EXPECT_NE(plan_text(plan).find("as it is, it needs more than 8.0 GiB"), std::string::npos) << plan_text(plan);
+}
+
+TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {
+  Program program;
+  const Plan plan = plan_for(program, 5);
+  EXPECT_FALSE(plan.chosen);
+  EXPECT_EQ(plan.stop, Stop::too_small);
+  EXPECT_EQ(program.asked, (std::vector<std::string>{"as it is", "recompute 34%"}));
+  EXPECT_EQ(plan_text(plan),
+            "does not fit in 5.0 GiB: the least is 6.0 GiB, with --apply recompute --recompute-budget 34%");
+}
+
+TEST(Plan, AProgramThatFailsHasNoPlan) {
+  Program program;
+  program.outcome = [](const auto&) { return Outcome::failed; };
+  const Plan plan = plan_for(program, 30);
+  EXPECT_EQ(plan.stop, Stop::failed);
+  EXPECT_FALSE(plan.chosen);
+  EXPECT_EQ(program.asked.size(), 1u);
+}
+
+TEST(Plan, ARewrittenRunThatFailsIsNotChosen) {
+  Program program;
+  program.outcome = [](const rewrites::Settings& settings) {
+    return settings.level == "bitwise" ? Outcome::failed : Outcome::measured;
+  };
+  EXPECT_NE(chosen(plan_for(program, 12.5)), "bitwise");
+}
+
+TEST(Plan, AnInterruptedSearchChoosesNothing) {
+  for (size_t runs = 0; runs < 5; ++runs) {
+    Program program;
+    program.interrupted_after = runs;
+    const Plan plan = plan_for(program, 8);
+    EXPECT_EQ(plan.stop, Stop::interrupted);
+    EXPECT_FALSE(plan.chosen);
+  }
+}
+
+}  // namespace
+}  // namespace tapelens::plan
