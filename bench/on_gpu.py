@@ -11,6 +11,7 @@ figures to --json, and ends with 1 if something is wrong:
     snapshots     PyTorch's own snapshots of programs, imported and replayed
     cupti         `record --cupti`: the sum of PyTorch's reserved bytes, CUPTI's bytes and CUDA's context, against NVML
     peaks         PyTorch's counts of unrecorded programs on the real GPU and on a simulated one of the same kind
+    fit           a GPT with `run --apply` and `run --fit`: peaks, time of a step, parameters by the bit
 
 --simulate-gpu runs the parts on a simulated GPU, which tests only this script.
 Needs Python and PyTorch; some programs need torchvision, timm or transformers. Programs whose packages are missing are skipped and named."""
@@ -158,7 +159,7 @@ def beside(args):
 
 
 def show_where(table, how, found, fine, wrong):
-    table.row(how, found["name"], found["bytes"], ", ".join(found["driver"]), ", ".join(found["devices"]), wrong or "as it should be", fine=fine,
+    table.row(how, found["name"], found["bytes"], ", ".join(pathlib.Path(path).name for path in found["driver"]), ", ".join(found["devices"]), wrong or "as it should be", fine=fine,
               how=how, **found)
 
 
@@ -279,7 +280,7 @@ def peaks_of(args, folder, simulated, name, program):
 
 PARTS = {part.__name__: part for part in (
     beside, on_gpu_measures.context, on_gpu_measures.communicator, order, on_gpu_measures.workspaces, on_gpu_measures.attention,
-    counts, snapshots, cupti, peaks)}
+    on_gpu_measures.fit, counts, snapshots, cupti, peaks)}
 
 
 def main():

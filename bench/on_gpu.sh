@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Run the checks that need a real GPU, in two commands of at most 330 s and 250 s. They need
+# Run the checks that need a real GPU, in three commands of at most 330 s, 250 s and 200 s. They need
 # Python 3.10 or later and PyTorch's CUDA build, and install nothing. docs/on-gpu.md lists the parts and their results.
 #   bench/on_gpu.sh first TAPELENS     simulated beside real, context, communicator, order, workspaces, attention, counts
 #   bench/on_gpu.sh second TAPELENS    snapshots, peaks, CUPTI, rewrites, overhead
+#   bench/on_gpu.sh third TAPELENS     a GPT in less memory, by --apply and --fit
 # TAPELENS: a wheel (scripts/wheel --minors 2.11 --no-gui), or the command, build/release/bin/tapelens by default.
 #   --parts NAME,...    run only these parts
 #   --limits FACTOR     multiply all time limits, on a slower machine
@@ -15,9 +16,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 PYTHON=${PYTHON:-.venv/bin/python3}
 [[ -x $PYTHON ]] || PYTHON=python3
 case ${1-} in
-  first | second) exec "$PYTHON" bench/on_gpu_session.py "$@" ;;
+  first | second | third) exec "$PYTHON" bench/on_gpu_session.py "$@" ;;
   *)
-    sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
     ;;
 esac

@@ -1,8 +1,11 @@
-"""The parts of on_gpu.py that measure only a real GPU: `context`, `communicator`, `workspaces`, `attention`."""
+"""The parts of on_gpu.py that measure only a real GPU: `context`, `communicator`, `workspaces`, `attention`, `fit`."""
 
-from on_gpu_base import Failed, Table, bare, lines, mib, on_simulated
+import sys
+
+from on_gpu_base import Failed, Table, bare, lines, mib, no_time, on_simulated, simulating
 
 MULTIPROCESSOR_MIB = 3  # of CUDA's context, as reports of simulated runs estimate it (docs/simulated-gpu.md)
+FITS = ("14GB", "11GB")
 
 
 def stages(args, program):
@@ -59,3 +62,32 @@ def attention(args):
     except Failed as failed:
         table.row(failed, *[""] * 8, fine=False)
     return table.wrong
+
+
+def fit(args):
+    """samples/cuda/gpt.py, bare, with the two levels of rewrites that save most, and with `run --fit`: the same parameters, by the bit."""
+    quick = ["--quick"] if args.quick else []
+    tapelens = [args.binary, "run", "--quiet", *simulating(args)]
+    table = Table(args, "command", "allocated", "of bare", "reserved", "s a step", "of bare", "same bits")
+    plain = None
+    for how in ((), ("--apply", "bitwise"), ("--apply", "recompute"), *(("--fit", size) for size in FITS)):
+        said, limit = f"`tapelens run {' '.join(how)}`" if how else "bare", size_of(how)
+        if no_time(args):
+            table.row(said, no_time(args), "", "", "", "", "")
+            continue
+        try:
+            told, = lines([*tapelens, *how, "--", sys.executable] if how else bare(args), "gpt", *quick)
+        except (Failed, ValueError) as failed:
+            table.row(said, failed, "", "", "", "", "", fine=False)
+            continue
+        plain = plain or told
+        same = (told["digest"], told["losses"]) == (plain["digest"], plain["losses"])
+        fits = limit is None or told["reserved"] <= limit
+        table.row(said, told["allocated"], f"{told['allocated'] / plain['allocated']:.3f}", f"{told['reserved']}{'' if fits else ' TOO MUCH'}",
+                  f"{told['seconds']:.4f}", f"{told['seconds'] / plain['seconds']:.3f}", "yes" if same else "NO", fine=same and fits, **told,
+                  command=said)
+    return table.wrong
+
+
+def size_of(how):
+    return int(how[1].removesuffix("GB")) * 10**9 if how[:1] == ("--fit",) else None

@@ -1,7 +1,8 @@
 """Programs that on_gpu.py runs on a GPU, real or simulated: python on_gpu_programs.py where | context | communicator |
-workspaces | attention [--quick] | snapshot FILE PROGRAM ARGUMENTS... Each but `snapshot` prints one line of JSON for each
-thing that it measured, so that what was measured before a failure is known."""
+workspaces | attention [--quick] | gpt [--quick] | snapshot FILE PROGRAM ARGUMENTS... Each but `snapshot` prints one line of
+JSON for each thing that it measured, so that what was measured before a failure is known."""
 
+import hashlib
 import itertools
 import json
 import os
@@ -225,6 +226,34 @@ def attention(quick):
         tell(**figures)
 
 
+def gpt(quick):
+    """Six steps of samples/cuda/gpt.py (24 layers) under deterministic algorithms: peaks, time of a step, losses, and parameters by the bit."""
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.use_deterministic_algorithms(True)
+    sample = runpy.run_path(str(pathlib.Path(__file__).resolve().parent.parent / "samples/cuda/gpt.py"))
+    layers, vocabulary, length, batch = (2, 1024, 128, 2) if quick else (24, 50304, 1024, 8)
+    with torch.device("cuda"):
+        model = sample["GPT"](vocabulary, length, 1024, 16, layers)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    losses, seconds = [], []
+    for _ in range(6):
+        tokens = torch.randint(0, vocabulary, (batch, length + 1), device="cuda")
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - begin)
+    allocated, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+    digest = hashlib.sha256(b"".join(parameter.detach().cpu().numpy().tobytes() for parameter in model.parameters())).hexdigest()
+    tell(allocated=allocated, reserved=reserved, seconds=sorted(seconds[3:])[1], losses=losses, digest=digest)
+
+
 def snapshot(file, program, *arguments):
     """Runs a program of tests/programs/cases, which end by os._exit(), under PyTorch's history of memory. Stacks are those of
     allocations: in PyTorch 2.11 the stack of a free discards the exception by which a checkpoint ends (pytorch#175196)."""
@@ -246,8 +275,8 @@ def main():
     name, *arguments = sys.argv[1:]
     if name == "snapshot":
         snapshot(*arguments)
-    elif name in ("workspaces", "attention"):
-        {"workspaces": workspaces, "attention": attention}[name]("--quick" in arguments)
+    elif name in ("workspaces", "attention", "gpt"):
+        {"workspaces": workspaces, "attention": attention, "gpt": gpt}[name]("--quick" in arguments)
     else:
         {"where": where, "context": context, "communicator": communicator}[name]()
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Runs the parts of one of the two commands of on_gpu.sh, each with a time limit, and writes the results after each part.
+"""Runs the parts of one of the commands of on_gpu.sh, each with a time limit, and writes the results after each part.
 
 The results are RESULTS/on-gpu-COMMAND.md (the output of the parts, and a table of their outcomes), .json (the same as figures)
 and .zip (snapshots, and the errors of failed parts). A part that fails or takes too long never stops the others."""
@@ -56,6 +56,9 @@ COMMANDS = {
         Part("rewrites", "Rewrites: saved bytes, peak, time of a step, bits under deterministic algorithms", 90, real=True,
              script="rewrites_cuda.py", text=True),
         Part("overhead", "Overhead", 90, real=True, script="overhead_cuda.py", text=True),
+    ]),
+    "third": (200, [
+        Part("fit", "A GPT in less memory", 200),
     ]),
 }
 PARTS = {part.name: part for _, parts in COMMANDS.values() for part in parts}

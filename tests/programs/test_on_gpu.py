@@ -75,6 +75,14 @@ def test_the_other_parts_do_too(parts, tmp_path):
         assert part["figures"] and part["outcome"] == ("passed" if part["part"] in ("order", "counts") else "needs a GPU")
 
 
+def test_a_gpt_has_the_same_bits_in_less_memory(tmp_path):
+    run, found = session("third", tmp_path)
+    assert run.code == 0, run.stdout + run.stderr
+    assert [row["command"].strip("`") for row in found["fit"]["figures"]] == [
+        "bare", "tapelens run --apply bitwise", "tapelens run --apply recompute", "tapelens run --fit 14GB", "tapelens run --fit 11GB"]
+    assert len({row["digest"] for row in found["fit"]["figures"]}) == 1
+
+
 def test_a_part_that_fails_does_not_stop_the_others(tmp_path):
     run, parts = session("second", tmp_path, "--parts", "snapshots,cupti", binary=fake(tmp_path, "echo no import >&2; exit 3"))
     assert run.code == 1
@@ -100,7 +108,7 @@ def test_without_a_gpu_the_script_says_so_in_one_line(tmp_path):
 
 
 def test_wrong_options_are_refused(tmp_path):
-    for options in ([], ["third"], ["first", tmp_path / "none.whl"], ["first", harness.BINARY, "--parts", "some"]):
+    for options in ([], ["fourth"], ["first", tmp_path / "none.whl"], ["first", harness.BINARY, "--parts", "some"]):
         run = harness.bare([SCRIPT, *options], env={"PYTHON": harness.PYTHON, "RESULTS": str(tmp_path)})
         assert run.code == 2 and run.stderr, options
     assert list(tmp_path.iterdir()) == []
