@@ -178,8 +178,7 @@ struct Functions {
   Result (*register_callbacks)(RequestBuffer, CompleteBuffer) = nullptr;
   Result (*enable)(uint32_t kind) = nullptr;
   Result (*disable)(uint32_t kind) = nullptr;
-  Result (*enable_source)(uint8_t) = nullptr;     // or null
-  Result (*flush_period)(uint32_t ms) = nullptr;  // or null
+  Result (*enable_source)(uint8_t) = nullptr;  // or null
   Result (*flush_all)(uint32_t flag) = nullptr;
   Result (*get_next_record)(uint8_t* buffer, size_t valid, ActivityHeader** record) = nullptr;
   Result (*get_dropped)(void* context, uint32_t stream, size_t* dropped) = nullptr;
@@ -199,7 +198,6 @@ void each_function(Functions& f, Visit&& visit) {
   visit("cuptiActivityEnable", f.enable, false);
   visit("cuptiActivityDisable", f.disable, false);
   visit("cuptiActivityEnableAllocationSource", f.enable_source, true);
-  visit("cuptiActivityFlushPeriod", f.flush_period, true);
   visit("cuptiActivityFlushAll", f.flush_all, false);
   visit("cuptiActivityGetNextRecord", f.get_next_record, false);
   visit("cuptiActivityGetNumDroppedRecords", f.get_dropped, false);

@@ -7,13 +7,13 @@
 #include "profiler/cupti/caller.h"
 #include "profiler/cupti/calls.h"
 #include "profiler/cupti/clocks.h"
+#include "profiler/cupti/delivery.h"
 #include "profiler/cupti/records.h"
 
 namespace tapelens::cupti {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{64} << 10;  // about 480 records: programs make few
-constexpr uint32_t kFlushMs = 200;
 constexpr uint32_t kFirstWithMemory2 = 14;  // CUDA 11.1
 
 struct Session {
@@ -23,8 +23,10 @@ struct Session {
   bool names_sources = false;
 };
 
-// The lock for begin and end of the session. It is held during calls of CUPTI, which calls back.
+// The lock for begin and end of the session. It is held during calls of CUPTI, which calls back, and until the thread
+// of the delivery ends.
 base::Mutex g_lock;
+Delivery g_delivery TAPELENS_GUARDED_BY(g_lock);
 base::Mutex g_telling;  // serializes calls of the Sink; not held during calls of CUPTI or of the program
 Session g_session;      // does not change during the session
 std::atomic<bool> g_is_on{false};
@@ -100,7 +102,7 @@ Result subscribe(const Functions& f, Subscriber* subscriber, std::span<char> hol
 
 // Reverts begin(), in reverse order.
 void release(const Session& s) TAPELENS_REQUIRES(g_lock) {
-  if (s.functions.flush_period != nullptr) s.functions.flush_period(0);
+  g_delivery.stop();
   s.functions.disable(kMemory2);
   if (s.names_sources) {
     s.functions.disable(kMemoryPool);
@@ -138,8 +140,10 @@ std::string begin(const Functions& functions, Sink& sink) {
   if (result == Result::success) {
     // Without it, a pool's state is that of its last allocation or free: later trims are not known.
     if (names_sources) functions.enable(kMemoryPool);
-    if (functions.flush_period != nullptr) functions.flush_period(kFlushMs);
-    return "";
+    if (g_delivery.start(functions.flush_all)) return "";
+    release(g_session);
+    g_is_on.store(false, std::memory_order_release);
+    return "the system has no thread left";
   }
   g_is_on.store(false, std::memory_order_release);
   if (names_sources) functions.enable_source(0);
@@ -158,6 +162,7 @@ bool give_way() {
 void finish() {
   const base::MutexLock lock(g_lock);
   if (!g_is_on.load(std::memory_order_relaxed)) return;
+  g_delivery.stop();
   g_session.functions.flush_all(kForced);
   g_is_on.store(false, std::memory_order_release);
 }

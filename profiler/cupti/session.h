@@ -2,8 +2,9 @@
 // because CUPTI's callbacks carry no user data.
 //
 // Two sources:
-//   activities. CUPTI fills our buffers and returns them on its own thread, five times a second or when they are full,
-//   or on the thread that flushes. The Sink gets their content then, one buffer at a time. Records may be in any order.
+//   activities. CUPTI fills our buffers. It returns them on its own thread when they are full, else on the thread that
+//   flushes: ours does so five times a second (delivery.h). The Sink gets their content then, one buffer at a time.
+//   Records may be in any order.
 //   callbacks, on the thread that calls CUDA: at the begin of functions that allocate memory, and at the end of
 //   functions for virtual memory, which have no activities. That thread may hold any lock of the program.
 #pragma once

@@ -1,7 +1,8 @@
 // CUPTI: memory activities (MEMORY2, MEMORY_POOL) of simulated calls, for the client that enables them. The device runs
 // no kernels, so torch.profiler works without kernel times.
 //
-// As in CUPTI, the client provides the buffers. A worker thread returns full buffers, and a flush returns all of them.
+// As in CUPTI, the client provides the buffers. A worker thread returns full buffers, and a flush returns all of them. A
+// period for flushes has no effect on buffers that are not full (cupti_activity.h).
 // A client that registers callbacks replaces those of the previous client. Tests can request optional behavior of
 // CUPTI, and failures that a machine may have: cupti.h.
 #include "simulated/device/cupti.h"
@@ -69,7 +70,6 @@ Buffer g_waiting[kMostWaiting];
 size_t g_waiting_count;
 uint64_t g_dropped, g_buffers;
 bool g_is_enabled, g_tells_pools, g_names_sources, g_has_worker;
-uint32_t g_period_ms;
 const char* g_sources[kMostSources];
 size_t g_source_count;
 
@@ -211,16 +211,7 @@ void* work(void*) {
   for (;;) {
     {
       const Lock lock(g_mutex);
-      if (g_period_ms != 0) {
-        timespec until{};
-        clock_gettime(CLOCK_REALTIME, &until);
-        const uint64_t ns = static_cast<uint64_t>(until.tv_nsec) + uint64_t{g_period_ms} * 1000000;
-        until.tv_sec += static_cast<time_t>(ns / 1000000000);
-        until.tv_nsec = static_cast<long>(ns % 1000000000);
-        if (pthread_cond_timedwait(&g_wake, &g_mutex, &until) != 0 && g_open.records != 0) close_buffer();
-      } else {
-        pthread_cond_wait(&g_wake, &g_mutex);
-      }
+      while (g_waiting_count == 0) pthread_cond_wait(&g_wake, &g_mutex);
     }
     deliver();
   }
@@ -353,12 +344,7 @@ TAPELENS_CUDA int cuptiActivityEnableAllocationSource(unsigned char enable) {
   return kCuptiSuccess;
 }
 
-TAPELENS_CUDA int cuptiActivityFlushPeriod(uint32_t ms) {
-  const Lock lock(g_mutex);
-  g_period_ms = ms;
-  pthread_cond_signal(&g_wake);
-  return kCuptiSuccess;
-}
+TAPELENS_CUDA int cuptiActivityFlushPeriod(uint32_t) { return kCuptiSuccess; }
 
 TAPELENS_CUDA int cuptiActivityFlushAll(uint32_t) {
   {

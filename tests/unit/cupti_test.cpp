@@ -1,8 +1,11 @@
 // A session with a fake CUPTI: functions with the same signatures, and records in its layout.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -30,12 +33,12 @@ struct Fake {
   size_t stride = sizeof(MemoryActivity);  // bytes of a record
   RequestBuffer request = nullptr;
   CompleteBuffer complete = nullptr;
-  int subscribers = 0, sources = 0, flushes = 0;
-  uint32_t period = 0;
+  int subscribers = 0, sources = 0;
   std::vector<uint8_t> waiting;  // records that were not delivered yet
 };
 Fake g_fake;
-std::mutex g_fake_lock;
+std::mutex g_fake_lock;  // of `waiting`, which the delivery's thread takes
+std::atomic<int> g_flushes = 0, g_forced = 0;
 
 void give(std::span<const uint8_t> records) {
   uint8_t* buffer = nullptr;
@@ -101,12 +104,8 @@ Functions functions() {
     g_fake.sources = on;
     return Result::success;
   };
-  f.flush_period = [](uint32_t ms) {
-    g_fake.period = ms;
-    return Result::success;
-  };
-  f.flush_all = [](uint32_t) {
-    ++g_fake.flushes;
+  f.flush_all = [](uint32_t flag) {
+    ++(flag == kForced ? g_forced : g_flushes);
     std::vector<uint8_t> records;
     {
       const std::lock_guard lock(g_fake_lock);
@@ -152,6 +151,12 @@ void append(std::vector<uint8_t>& to, const Record& record, size_t bytes = sizeo
   to.insert(to.end(), begin, begin + bytes);
 }
 
+// CUPTI has the record, in a buffer that is not full.
+void keep_in_buffer(const MemoryActivity& record) {
+  const std::lock_guard lock(g_fake_lock);
+  append(g_fake.waiting, record);
+}
+
 struct Told : Sink {
   std::vector<Activity> all;
   std::vector<PoolState> pools;
@@ -169,7 +174,10 @@ struct Told : Sink {
 
 class CuptiSession : public testing::Test {
  protected:
-  void SetUp() override { g_fake = Fake(); }
+  void SetUp() override {
+    g_fake = Fake();
+    g_flushes = g_forced = 0;
+  }
   void TearDown() override { give_way(); }
   Told told_;
 };
@@ -230,7 +238,6 @@ TEST_F(CuptiSession, OlderVersionsHaveShorterRecords) {
     Functions older = functions();
     older.enable_source = nullptr;
     older.subscribe_v2 = nullptr;
-    older.flush_period = nullptr;
     ASSERT_EQ(begin(older, told_), "");
     std::vector<uint8_t> records;
     for (uint64_t i = 1; i <= 5; ++i) append(records, memory(Operation::allocation, i, i), stride);
@@ -281,15 +288,13 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
   EXPECT_EQ(g_fake.activities, (std::multiset{kMemory2, kMemoryPool}));
   EXPECT_GT(g_fake.functions.size(), 5U);
   EXPECT_EQ(g_fake.sources, 1);
-  EXPECT_GT(g_fake.period, 0U);
-  append(g_fake.waiting, memory(Operation::allocation, 5, 5));
+  keep_in_buffer(memory(Operation::allocation, 5, 5));
   EXPECT_TRUE(give_way());
   EXPECT_EQ(told_.all.size(), 1U);  // the waiting record was delivered
   EXPECT_EQ(g_fake.subscribers, 0);
   EXPECT_TRUE(g_fake.activities.empty());
   EXPECT_TRUE(g_fake.functions.empty());
   EXPECT_EQ(g_fake.sources, 0);
-  EXPECT_EQ(g_fake.period, 0U);
   EXPECT_FALSE(give_way());
   std::vector<uint8_t> late;
   append(late, memory(Operation::allocation, 6, 6));
@@ -299,11 +304,41 @@ TEST_F(CuptiSession, GivingWayLeavesCuptiAsItWas) {
 
 TEST_F(CuptiSession, TheEndTellsWhatWaits) {
   ASSERT_EQ(begin(functions(), told_), "");
-  append(g_fake.waiting, memory(Operation::allocation, 5, 5));
+  keep_in_buffer(memory(Operation::allocation, 5, 5));
   finish();
   EXPECT_EQ(told_.all.size(), 1U);
   finish();
-  EXPECT_EQ(g_fake.flushes, 1);
+  EXPECT_EQ(g_forced, 1);
+}
+
+// Of the records of a process that ends by _exit(), at most those of the last period are lost.
+TEST_F(CuptiSession, ABufferThatIsNotFullIsDeliveredDuringTheSession) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  keep_in_buffer(memory(Operation::allocation, 5, 5));
+  const int before = g_flushes;
+  while (g_flushes < before + 2) std::this_thread::yield();
+  {
+    const std::lock_guard lock(g_fake_lock);
+    EXPECT_TRUE(g_fake.waiting.empty());
+  }
+  EXPECT_EQ(g_forced, 0);
+  finish();
+  EXPECT_EQ(told_.all.size(), 1U);
+  const int after = g_flushes;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(g_flushes, after);
+}
+
+TEST_F(CuptiSession, AForkedChildDoesNotWaitForTheThread) {
+  ASSERT_EQ(begin(functions(), told_), "");
+  const pid_t child = fork();
+  if (child == 0) {
+    finish();
+    _exit(told_.all.empty() ? 7 : 8);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
 TEST_F(CuptiSession, RefusalsAreOneSentenceAndLeaveNothingBehind) {
