@@ -92,9 +92,8 @@ void add_simulation_details(CLI::App& sub, SimulatingOptions& options) {
                  "With --gpu: run as rank 0 of this many ranks; NCCL's collectives return at once")
       ->type_name("RANKS");
   sub.add_option("--cudnn-workspace", options.workspace,
-                 "With --gpu: the workspace that cuDNN requests for each convolution, which only the real cuDNN knows")
-      ->type_name("SIZE")
-      ->capture_default_str();
+                 "With --gpu: the workspace that cuDNN requests for each convolution (default: an estimate)")
+      ->type_name("SIZE");
 }
 
 Settings settings_of(const SimulatingOptions& options) {
@@ -123,7 +122,7 @@ Settings settings_of(const SimulatingOptions& options) {
       throw CLI::ValidationError("--world", "'" + options.world + "' is not a number of ranks, like 1024");
     }
   }
-  const auto workspace = parse_bytes(options.workspace);
+  const auto workspace = options.workspace.empty() ? simulated::kEstimated : parse_bytes(options.workspace);
   if (!workspace) {
     throw CLI::ValidationError("--cudnn-workspace", "'" + options.workspace + "' is not a size, like 64MiB");
   }

@@ -16,7 +16,7 @@ namespace tapelens::cli {
 
 // The options as typed.
 struct SimulatingOptions {
-  std::string gpu, world, workspace = "0";
+  std::string gpu, world, workspace;
 };
 
 // Declares --gpu, --world and --cudnn-workspace.

@@ -22,7 +22,7 @@ constexpr Card kCards[] = {
     {"RTX-PRO-6000", "NVIDIA RTX PRO 6000 Blackwell Server Edition", 97250, 12, 0, 188, 128, 512},
     {"RTX-5090", "NVIDIA GeForce RTX 5090", 32109, 12, 0, 170, 96, 512},
     {"H200", "NVIDIA H200", 143156, 9, 0, 132, 50, 6144},
-    {"H100", "NVIDIA H100 80GB HBM3", 81089, 9, 0, 132, 50, 5120},
+    {"H100", "NVIDIA H100 80GB HBM3", 81079, 9, 0, 132, 50, 5120},
     {"H100-PCIe", "NVIDIA H100 PCIe", 81008, 9, 0, 114, 50, 5120},
     {"L40S", "NVIDIA L40S", 45589, 8, 9, 142, 96, 384},
     {"L4", "NVIDIA L4", 22563, 8, 9, 58, 48, 192},

@@ -1,5 +1,6 @@
 // cuDNN: handles, descriptors, and the functions outside of its graph interface. --cudnn-workspace sets the workspaces:
-// only the real library knows its own sizes.
+// only the real library knows its own sizes. Without it, that of these functions is 0: PyTorch calls them for CTC
+// losses.
 #include "simulated/device/dnn.h"
 
 #include <cstdlib>
@@ -49,7 +50,7 @@ int end(void* what) {
 int one_algorithm(int wanted, int* got, void* to) {
   *got = wanted > 0 ? 1 : 0;
   if (*got == 0) return kDnnSuccess;
-  const size_t workspace = dnn_workspace();
+  const size_t workspace = dnn_workspace(0);
   std::memset(to, 0, 48);
   std::memcpy(static_cast<char*>(to) + 16, &workspace, sizeof(workspace));
   return kDnnSuccess;
@@ -154,16 +155,16 @@ TAPELENS_DESCRIPTOR(CTCLoss)
 TAPELENS_DESCRIPTOR(SpatialTransformer)
 #undef TAPELENS_DESCRIPTOR
 
-// One generator state for each thread that the GPU can hold: an estimate.
+// One generator state of 24 bytes for each thread that the GPU can hold: as on an H100 with cuDNN 9.
 TAPELENS_CUDA int cudnnDropoutGetStatesSize(void*, size_t* bytes) {
-  *bytes = settings().processors * settings().threads_per_processor * 16;
+  *bytes = settings().processors * settings().threads_per_processor * 24;
   return kDnnSuccess;
 }
 
 #define TAPELENS_CONVOLUTION(direction)                                                                         \
   TAPELENS_CUDA int cudnnGetConvolution##direction##WorkspaceSize(void*, void*, void*, void*, void*, int,       \
                                                                   size_t* bytes) {                              \
-    *bytes = dnn_workspace();                                                                                   \
+    *bytes = dnn_workspace(0);                                                                                  \
     return kDnnSuccess;                                                                                         \
   }                                                                                                             \
   TAPELENS_CUDA int cudnnGetConvolution##direction##Algorithm_v7(void*, void*, void*, void*, void*, int wanted, \
@@ -198,11 +199,11 @@ TAPELENS_CUDA int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void*, int, 
 
 TAPELENS_CUDA int cudnnGetCTCLossWorkspaceSize(void*, void*, void*, const int*, const int*, const int*, int, void*,
                                                size_t* bytes) {
-  *bytes = dnn_workspace();
+  *bytes = dnn_workspace(0);
   return kDnnSuccess;
 }
 
 TAPELENS_CUDA int cudnnGetCTCLossWorkspaceSize_v8(void*, int, void*, void*, void*, size_t* bytes) {
-  *bytes = dnn_workspace();
+  *bytes = dnn_workspace(0);
   return kDnnSuccess;
 }

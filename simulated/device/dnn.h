@@ -19,7 +19,9 @@ struct TensorDescriptor {
 
 // Bytes per element of cudnnDataType_t.
 size_t dnn_width(int type);
-// The value of --cudnn-workspace.
-inline size_t dnn_workspace() { return settings().cudnn_workspace; }
+// The value of --cudnn-workspace, else that of the estimate.
+inline uint64_t dnn_workspace(uint64_t estimate) {
+  return settings().cudnn_workspace == kEstimated ? estimate : settings().cudnn_workspace;
+}
 
 }  // namespace tapelens::simulated

@@ -9,6 +9,8 @@ using namespace tapelens::simulated;
 
 namespace {
 
+constexpr size_t kFixedWorkspace = size_t{16} << 20;
+
 // cudnnRNNMode_t
 enum Mode : int { kRelu = 0, kTanh = 1, kLstm = 2, kGru = 3 };
 
@@ -125,16 +127,17 @@ TAPELENS_CUDA int cudnnGetRNNWeightParams(void*, const void* of, int layer, size
   return kDnnSuccess;
 }
 
-// Estimates. Workspace: the gates of every step. Reserve: additionally states and outputs of every layer, for backward.
+// Estimates, from an LSTM of two layers on an H100 with cuDNN 9: 16,992,544 and 68,032 bytes. Workspace: 16 MiB and the
+// gates of every step. Reserve: the gates and the state of every layer, and the outputs between layers.
 TAPELENS_CUDA int cudnnGetRNNTempSpaceSizes(void*, const void* of, int training, const void* input, size_t* workspace,
                                             size_t* reserve) {
   const auto& network = *static_cast<const Network*>(of);
   const auto& sequences = *static_cast<const Sequences*>(input);
   const size_t steps = static_cast<size_t>(sequences.longest) * static_cast<size_t>(sequences.batch) *
                        static_cast<size_t>(network.hidden * network.directions) * dnn_width(network.type);
-  if (workspace != nullptr) *workspace = steps * static_cast<size_t>(network.gates());
+  if (workspace != nullptr) *workspace = kFixedWorkspace + steps * static_cast<size_t>(network.gates());
   if (reserve != nullptr) {
-    *reserve = training != 0 ? steps * static_cast<size_t>((network.gates() + 2) * network.layers) : 0;
+    *reserve = training != 0 ? steps * static_cast<size_t>((network.gates() + 2) * network.layers - 1) : 0;
   }
   return kDnnSuccess;
 }

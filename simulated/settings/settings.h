@@ -15,6 +15,8 @@ inline constexpr const char* kLibraryName = "libtapelens_gpu.so";
 // A copy between host and device, or a fill, is executed up to this many bytes; larger ones are not.
 inline constexpr size_t kKeptBytes = 65536;
 
+inline constexpr uint64_t kEstimated = UINT64_MAX;  // simulated/convolutions/workspace.h
+
 struct Settings {
   uint64_t count = 1;  // identical GPUs that the program sees
   uint64_t world = 0;  // ranks of the run, of which only this one exists; 0: one per process
@@ -25,8 +27,8 @@ struct Settings {
   uint64_t threads_per_processor = 0, blocks_per_processor = 0;
   // Versions of the replaced libraries, as their own functions report them (13020, 92600, 23007).
   uint64_t cuda = 0, cudnn = 0, nccl = 0;
-  uint64_t cudnn_workspace = 0;  // bytes of cuDNN's workspace for each convolution and attention
-  char name[64] = {};            // "NVIDIA H100 80GB HBM3"
+  uint64_t cudnn_workspace = kEstimated;  // bytes of cuDNN's workspace for each convolution and attention
+  char name[64] = {};                     // "NVIDIA H100 80GB HBM3"
 };
 
 // Writes the text of the variable; returns snprintf's result, which shows if `room` is too small.
