@@ -4,7 +4,7 @@ import sys
 
 from on_gpu_base import Failed, Table, bare, lines, mib, no_time, on_simulated, simulating
 
-MULTIPROCESSOR_MIB = 3  # of CUDA's context, as reports of simulated runs estimate it (docs/simulated-gpu.md)
+MULTIPROCESSOR_MIB = 4  # of CUDA's context, as reports of simulated runs estimate it (docs/simulated-gpu.md)
 FITS = ("14GB", "11GB")
 
 

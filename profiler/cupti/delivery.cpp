@@ -1,9 +1,9 @@
 #include "profiler/cupti/delivery.h"
 
-#include <csignal>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 
 namespace tapelens::cupti {
 namespace {

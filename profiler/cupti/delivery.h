@@ -16,8 +16,8 @@ class Delivery {
  public:
   // False if the system has no thread left.
   bool start(Result (*flush_all)(uint32_t flag));
-  // Waits for the end of a flush that runs. The caller holds no lock that a completed buffer needs. Without effect if it
-  // did not start, and in a forked child, which does not have the thread.
+  // Waits for the end of a flush that runs. The caller holds no lock that a completed buffer needs. Without effect if
+  // it did not start, and in a forked child, which does not have the thread.
   void stop();
 
  private:

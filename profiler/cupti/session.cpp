@@ -14,7 +14,7 @@ namespace tapelens::cupti {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{64} << 10;  // about 480 records: programs make few
-constexpr uint32_t kFirstWithMemory2 = 14;  // CUDA 11.1
+constexpr uint32_t kFirstWithMemory2 = 14;         // CUDA 11.1
 
 struct Session {
   Functions functions;

@@ -230,11 +230,11 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
     use_gpu(b, kMiB);
     r = make(b.seal());
     const std::string nccl =
-        has_communicators ? "; NCCL, 1.5 GiB to 6.0 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank."
+        has_communicators ? "; NCCL, 1.9 GiB to 6.6 GiB for 1 communicator of 8 ranks, 2 of 2 ranks, 1 of 1 rank."
                           : ".";
     EXPECT_EQ(
         estimates_text(r),
-        "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 396.0 MiB and the kernels that "
+        "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 528.0 MiB and the kernels that "
         "are loaded" +
             nccl);
     const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
@@ -243,15 +243,15 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
   EXPECT_EQ(r.processes[0].outside->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
   EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
   EXPECT_NE(markdown(r, 5).find("> Outside of PyTorch"), std::string::npos) << markdown(r, 5);
-  EXPECT_NE(report::json(r).find("\"cuda_context_bytes\": 415236096"), std::string::npos) << report::json(r);
+  EXPECT_NE(report::json(r).find("\"cuda_context_bytes\": 553648128"), std::string::npos) << report::json(r);
 }
 
 TEST(Report, AGpuThatHasNoRoomForItIsNamed) {
-  for (const uint64_t free : {395ULL << 20, 396ULL << 20}) {
+  for (const uint64_t free : {527ULL << 20, 528ULL << 20}) {
     SpoolBuilder b;
     use_gpu(b, (80ULL << 30) - free);
     const std::string said = estimates_text(make(b.seal()));
-    EXPECT_EQ(said.ends_with(" With these the GPU's 80.0 GiB would not be enough."), free < 396ULL << 20) << said;
+    EXPECT_EQ(said.ends_with(" With these the GPU's 80.0 GiB would not be enough."), free < 528ULL << 20) << said;
   }
 }
 
