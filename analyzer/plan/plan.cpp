@@ -1,6 +1,7 @@
 #include "analyzer/plan/plan.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "analyzer/plan/plan_text.h"
 #include "rewrites/level.h"
@@ -12,8 +13,13 @@ using experiment::Outcome;
 
 // The shares between which the search bisects: percent of a step's estimated cost.
 constexpr uint32_t kFewest = 5, kMost = 34, kExact = 2;
+// A budget whose memory is at least this share of the size is good enough: less recomputation would save little time.
+constexpr double kCloseEnough = 0.97;
 
 bool fits(const Tried& tried, Bytes size) { return tried.outcome == Outcome::measured && tried.bytes <= size; }
+bool is_close(const Tried& tried, Bytes size) {
+  return static_cast<double>(tried.bytes.value) >= kCloseEnough * static_cast<double>(size.value);
+}
 
 Bytes bytes_of(const experiment::Reading& reading) { return reading.uses_gpu ? reading.reserved : reading.peak; }
 
@@ -32,13 +38,15 @@ class Search {
     if (!least) return least.error();
     if (is_over()) return std::move(plan_);
     if (!plan_.chosen) return stopped(Stop::too_small);
-    for (const rewrites::Group& group : rewrites::kGroups) {
-      if (group.name == rewrites::kRecompute) break;
+    // Each group has the rewrites of those before it: if one is not enough, those are not.
+    for (const rewrites::Group& group : std::views::reverse(rewrites::kGroups)) {
+      if (group.name == rewrites::kRecompute) continue;
       const auto done = tried({std::string(group.name)});
       if (!done) return done.error();
-      if (is_over() || fits(plan_.tried.back(), wanted_.size)) return std::move(plan_);
+      if (is_over()) return std::move(plan_);
+      if (!*done) break;
     }
-    return bisected();
+    return plan_.tried[*plan_.chosen].choice.level == rewrites::kRecompute ? bisected() : std::move(plan_);
   }
 
  private:
@@ -51,7 +59,7 @@ class Search {
   // Too small a share does not fit, and too large a one costs time.
   trace::Result<Plan> bisected() {
     uint32_t none = kFewest, fits_with = kMost;
-    while (fits_with - none > kExact) {
+    while (fits_with - none > kExact && !is_close(plan_.tried[*plan_.chosen], wanted_.size)) {
       const uint32_t between = (none + fits_with) / 2;
       const auto done = tried({std::string(rewrites::kRecompute), between});
       if (!done) return done.error();

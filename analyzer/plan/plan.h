@@ -49,7 +49,7 @@ struct Wanted {
   std::string gpu;  // Variation::gpu of all runs
 };
 
-// Runs the program as it is, then with the choice that needs least memory, then with those between: at most eight runs.
+// Runs the program as it is, then with the choice that needs least memory, then with those between: at most seven runs.
 trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted);
 
 }  // namespace tapelens::plan
