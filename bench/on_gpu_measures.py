@@ -68,23 +68,23 @@ def fit(args):
     """samples/cuda/gpt.py, bare, with the two levels of rewrites that save most, and with `run --fit`: the same parameters, by the bit."""
     quick = ["--quick"] if args.quick else []
     tapelens = [args.binary, "run", "--quiet", *simulating(args)]
-    table = Table(args, "command", "allocated", "of bare", "reserved", "s a step", "of bare", "same bits")
+    table = Table(args, "command", "allocated", "of bare", "reserved", "s a step", "of bare", "kernels, s", "same bits")
     plain = None
     for how in ((), ("--apply", "bitwise"), ("--apply", "recompute"), *(("--fit", size) for size in FITS)):
         said, limit = f"`tapelens run {' '.join(how)}`" if how else "bare", size_of(how)
         if no_time(args):
-            table.row(said, no_time(args), "", "", "", "", "")
+            table.row(said, no_time(args), *[""] * 6)
             continue
         try:
             told, = lines([*tapelens, *how, "--", sys.executable] if how else bare(args), "gpt", *quick)
         except (Failed, ValueError) as failed:
-            table.row(said, failed, "", "", "", "", "", fine=False)
+            table.row(said, failed, *[""] * 6, fine=False)
             continue
         plain = plain or told
         same = (told["digest"], told["losses"]) == (plain["digest"], plain["losses"])
         fits = limit is None or told["reserved"] <= limit
         table.row(said, told["allocated"], f"{told['allocated'] / plain['allocated']:.3f}", f"{told['reserved']}{'' if fits else ' TOO MUCH'}",
-                  f"{told['seconds']:.4f}", f"{told['seconds'] / plain['seconds']:.3f}", "yes" if same else "NO", fine=same and fits, **told,
+                  f"{told['seconds']:.4f}", f"{told['seconds'] / plain['seconds']:.3f}", f"{told['kernel_seconds']:.4f}", "yes" if same else "NO", fine=same and fits, **told,
                   command=said)
     return table.wrong
 

@@ -27,7 +27,7 @@ class Failed(Exception):
 
 
 REAL = ["resnet101-64-first", "resnet101-64", "transformer-eager", "transformer-sdpa", "transformer-autocast"]
-STEPS = {False: 2, True: 8}  # on a real GPU, the first steps take long
+STEPS = {False: 2, True: 12}  # on a real GPU, the first steps take long
 
 
 def counted(net, level, args):

@@ -1,10 +1,12 @@
 """One net of bench/rewrites.py: rewrites_worker.py NET STEPS|turns [--memsave-torch CHECKOUT], the latter with memsave_torch's
 layers. Prints the loss of each step; with `turns` the wall clock and processor time of as many steps as each line of standard input says, ns.
 rewrites_worker.py NET STEPS --cuda: on CUDA, with deterministic algorithms; prints one line of JSON of the last step: bytes that PyTorch's
-allocator counted above those before it, when its backward began ("saved") and at the most ("peak"), its time, its gradients by the bit."""
+allocator counted above those before it, when its backward began ("saved") and at the most ("peak"), the median time of the second
+half of the steps, the parameters by the bit."""
 import hashlib
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -170,6 +172,7 @@ WANTS_INPUT = {"resnet18-input"}
 def on_cuda(step, trained, steps):
     """`step(saved)` calls saved() at the begin of its backward."""
     requested = lambda of: torch.cuda.memory_stats()[f"requested_bytes.all.{of}"]
+    seconds = []
     for _ in range(steps):
         torch.cuda.reset_peak_memory_stats()
         before, told = requested("current"), []
@@ -177,9 +180,9 @@ def on_cuda(step, trained, steps):
         begin = time.perf_counter()
         step(lambda: told.append(requested("current") - before))
         torch.cuda.synchronize()
-        seconds = time.perf_counter() - begin
+        seconds.append(time.perf_counter() - begin)
     digest = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in trained)).hexdigest()[:16]
-    print(json.dumps({"saved": told[0], "peak": requested("peak") - before, "seconds": seconds, "digest": digest}), flush=True)
+    print(json.dumps({"saved": told[0], "peak": requested("peak") - before, "seconds": statistics.median(seconds[steps // 2:]), "digest": digest}), flush=True)
     os._exit(0)  # leaves out the interpreter's shutdown
 
 
