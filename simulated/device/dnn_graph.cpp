@@ -1,5 +1,5 @@
-// cuDNN's graph interface: descriptors store the attributes that were set. Every graph has one engine and a plan that
-// does nothing. The size of a plan's workspace is that of its graph: descriptors hand it on to those that refer to
+// cuDNN's graph interface: descriptors store the attributes that were set. Every graph has two engines, whose plans
+// do nothing. The size of a plan's workspace is that of its graph: descriptors hand it on to those that refer to
 // them.
 #include <cstdlib>
 #include <cstring>
@@ -155,6 +155,18 @@ int put_number(int64_t number, int64_t wanted, int64_t* got, void* to) {
   return kDnnSuccess;
 }
 
+// Fills the caller's descriptors: the best engine, and one without a workspace, which PyTorch tries if the GPU has no
+// room for that of the first.
+int put_results(uint64_t workspace, int64_t wanted, int64_t* got, void* to) {
+  constexpr int64_t kEngines = 2;
+  if (got != nullptr) *got = to == nullptr || wanted > kEngines ? kEngines : wanted;
+  if (to == nullptr || wanted < 1) return kDnnSuccess;
+  auto** const configs = static_cast<Descriptor**>(to);
+  configs[0]->workspace = workspace;
+  if (wanted > 1) configs[1]->workspace = 0;
+  return kDnnSuccess;
+}
+
 }  // namespace
 
 TAPELENS_CUDA int cudnnBackendCreateDescriptor(int type, void** to) {
@@ -208,8 +220,9 @@ TAPELENS_CUDA int cudnnBackendSetAttribute(void* of, int attribute, int type, in
 TAPELENS_CUDA int cudnnBackendGetAttribute(const void* of, int attribute, int type, int64_t wanted, int64_t* got,
                                            void* to) {
   switch (attribute) {
-    case kHeuristicResults:  // the caller provides descriptors to fill
-    case kConfigEngine:
+    case kHeuristicResults:
+      return put_results(static_cast<const Descriptor*>(of)->workspace, wanted, got, to);
+    case kConfigEngine:  // the caller provides a descriptor to fill
     case kPlanConfig:
       if (got != nullptr) *got = 1;
       if (type == kBackendDescriptor && wanted > 0 && to != nullptr) {
