@@ -3,8 +3,8 @@
 //
 // Two sources:
 //   activities. CUPTI fills our buffers. It returns them on its own thread when they are full, else on the thread that
-//   flushes: ours does so five times a second (delivery.h). The Sink gets their content then, one buffer at a time.
-//   Records may be in any order.
+//   flushes: the thread of delivery.h flushes five times a second. The Sink gets their content then, one buffer at a
+//   time. Records may be in any order.
 //   callbacks, on the thread that calls CUDA: at the begin of functions that allocate memory, and at the end of
 //   functions for virtual memory, which have no activities. That thread may hold any lock of the program.
 #pragma once

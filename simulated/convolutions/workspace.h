@@ -6,10 +6,10 @@
 
 namespace tapelens::simulated {
 
-// Of a graph with a product: fused attention, forward and backward.
+// Fused attention, forward and backward, has a workspace of this size.
 inline constexpr uint64_t kAttentionWorkspace = 256;
 
-enum class Pass : uint8_t { forward, data, filter };  // of the backward: the gradients of the input and of the filter
+enum class Pass : uint8_t { forward, data, filter };  // `data`, `filter`: the gradients of the input and of the filter
 enum class Element : uint8_t { float32, float16, bfloat16, other };
 
 struct Convolution {
@@ -17,7 +17,7 @@ struct Convolution {
   Pass pass = Pass::forward;
   Element element = Element::float32;
   int dimensions = 0;  // batch, channels, then the spatial ones
-  // Elements. Of a transposed convolution as cuDNN has it: the input is the result.
+  // Counts of elements. For a transposed convolution PyTorch calls `data`: the input is its result.
   int64_t input[kMost] = {}, filter[kMost] = {}, output[kMost] = {};
   int64_t strides[kMost] = {}, paddings[kMost] = {};  // of each spatial dimension
   bool is_channels_last = false;                      // input and output

@@ -1,10 +1,10 @@
 // CUPTI: memory activities (MEMORY2, MEMORY_POOL) of simulated calls, for the client that enables them. The device runs
 // no kernels, so torch.profiler works without kernel times.
 //
-// As in CUPTI, the client provides the buffers. A worker thread returns full buffers, and a flush returns all of them. A
-// period for flushes has no effect on buffers that are not full (cupti_activity.h).
-// A client that registers callbacks replaces those of the previous client. Tests can request optional behavior of
-// CUPTI, and failures that a machine may have: cupti.h.
+// As in CUPTI, the client provides the buffers. A worker thread returns full buffers, and a flush returns all of them.
+// A period for flushes has no effect on buffers that are not full (cupti_activity.h). A client that registers callbacks
+// replaces those of the previous client. Tests can request optional behavior of CUPTI, and failures that a machine may
+// have: cupti.h.
 #include "simulated/device/cupti.h"
 
 #include <dlfcn.h>

@@ -56,7 +56,7 @@ struct Value {
 struct Descriptor {
   int type;
   Value* values;
-  uint64_t workspace;  // of the graph that it refers to, directly or by other descriptors
+  uint64_t workspace;  // bytes, for the graph that it refers to, directly or by other descriptors
 };
 
 // Bytes of cudnnBackendAttributeType_t: pointers, 64-bit numbers, or enumerations and similar types.

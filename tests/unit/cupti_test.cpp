@@ -311,7 +311,7 @@ TEST_F(CuptiSession, TheEndTellsWhatWaits) {
   EXPECT_EQ(g_forced, 1);
 }
 
-// Of the records of a process that ends by _exit(), at most those of the last period are lost.
+// A process that ends by _exit() loses at most the records of the last period.
 TEST_F(CuptiSession, ABufferThatIsNotFullIsDeliveredDuringTheSession) {
   ASSERT_EQ(begin(functions(), told_), "");
   keep_in_buffer(memory(Operation::allocation, 5, 5));
