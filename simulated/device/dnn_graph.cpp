@@ -85,12 +85,16 @@ const Value* find(const Descriptor* of, int attribute) {
   return value;
 }
 
+const Descriptor* descriptor_at(const Value& value, int64_t place) {
+  const void* at = nullptr;
+  std::memcpy(&at, value.data + static_cast<size_t>(place) * sizeof(at), sizeof(at));
+  return static_cast<const Descriptor*>(at);
+}
+
 const Descriptor* referred(const Descriptor* of, int attribute) {
   const Value* value = find(of, attribute);
   if (value == nullptr || value->type != kBackendDescriptor || value->count < 1) return nullptr;
-  const Descriptor* to = nullptr;
-  std::memcpy(&to, value->data, sizeof(to));
-  return to;
+  return descriptor_at(*value, 0);
 }
 
 // The count of numbers.
@@ -137,8 +141,7 @@ uint64_t workspace_of_convolution(const Descriptor* operation, const Convolution
 uint64_t workspace_of_graph(const Value& operations) {
   uint64_t most = 0;
   for (int64_t i = 0; i < operations.count; ++i) {
-    const Descriptor* operation = nullptr;
-    std::memcpy(&operation, operations.data + static_cast<size_t>(i) * sizeof(operation), sizeof(operation));
+    const Descriptor* operation = descriptor_at(operations, i);
     if (operation == nullptr) continue;
     uint64_t bytes = operation->type == kOperationMatmul ? kAttentionWorkspace : 0;
     for (const ConvolutionKind& kind : kConvolutions) {
