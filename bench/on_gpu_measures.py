@@ -65,7 +65,7 @@ def attention(args):
 
 
 def fit(args):
-    """samples/cuda/gpt.py, bare, with the two levels of rewrites that save most, and with `run --fit`: the same parameters, by the bit."""
+    """samples/cuda/gpt.py, bare, with `--apply bitwise` and `recompute`, and with `run --fit`: parameters and losses must have the same bits."""
     quick = ["--quick"] if args.quick else []
     tapelens = [args.binary, "run", "--quiet", *simulating(args)]
     table = Table(args, "command", "allocated", "of bare", "reserved", "s a step", "of bare", "kernels, s", "same bits")

@@ -227,7 +227,8 @@ def attention(quick):
 
 
 def gpt(quick):
-    """Steps of samples/cuda/gpt.py (24 layers) under deterministic algorithms: peaks, time of a step, losses, and parameters by the bit, and the kernels of one more step."""
+    """Six steps of samples/cuda/gpt.py (24 layers) under deterministic algorithms: peaks, time of a step, losses. Then one more step:
+    its kernels, and the parameters by the bit."""
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     torch.use_deterministic_algorithms(True)
     sample = runpy.run_path(str(pathlib.Path(__file__).resolve().parent.parent / "samples/cuda/gpt.py"))
