@@ -143,7 +143,7 @@ std::pair<std::string, std::string> option_of(const std::string& text) {
 
 // --apply and --allow, for the advisor.
 std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptions& options) {
-  rewrites::Settings settings = read_applying(sub, options);
+  policy::Settings settings = read_applying(sub, options);
   if (!settings.on) return std::nullopt;
   advise::Applying made{std::move(settings), ""};
   for (const auto* words : {&options.apply, &options.allow}) {

@@ -44,7 +44,7 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
-void read_sites(const std::string& path, const std::vector<std::string>& known, rewrites::Settings& applying) {
+void read_sites(const std::string& path, const std::vector<std::string>& known, policy::Settings& applying) {
   auto sites = read_plan(path, known);
   if (!sites) throw CLI::ValidationError("--apply", sites.error().message);
   std::ranges::move(*sites, std::back_inserter(applying.sites));
@@ -52,12 +52,12 @@ void read_sites(const std::string& path, const std::vector<std::string>& known, 
 
 std::vector<std::string> level_names() {
   std::vector<std::string> names;
-  for (const rewrites::Group& group : rewrites::kGroups) names.emplace_back(group.name);
+  for (const policy::Group& group : policy::kGroups) names.emplace_back(group.name);
   return names;
 }
 
-void read_apply(const std::string& text, const std::vector<std::string>& known, rewrites::Settings& applying) {
-  if (rewrites::highest_level(text) != rewrites::kNone) {
+void read_apply(const std::string& text, const std::vector<std::string>& known, policy::Settings& applying) {
+  if (policy::highest_level(text) != policy::kNone) {
     if (!applying.level.empty() && applying.level != text) {
       throw CLI::ValidationError(
           "--apply", applying.level + " and " + text + " were both given: each level contains the one before it");
@@ -91,7 +91,7 @@ std::string plugin_path(const std::string& text) {
 const std::vector<std::string>& known_rewrites() {
   static const std::vector<std::string> ids = [] {
     std::vector<std::string> made;
-    for (const rewrites::RewriteInfo& entry : rewrites::catalog()) made.emplace_back(entry.id);
+    for (const policy::RewriteInfo& entry : policy::catalog()) made.emplace_back(entry.id);
     return made;
   }();
   return ids;
@@ -120,8 +120,8 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
                  ->type_name("PATH"));
 }
 
-rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
-  rewrites::Settings applying;
+policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
+  policy::Settings applying;
   applying.on = !options.apply.empty() || !options.allow.empty();
   for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
@@ -148,7 +148,7 @@ rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& opt
   return applying;
 }
 
-Rewriting::Rewriting(rewrites::Settings settings) : environment_(rewrites::environment_of({}, "")) {
+Rewriting::Rewriting(policy::Settings settings) : environment_(policy::environment_of({}, "")) {
   if (!settings.on) return;
   if (!folder_.emplace()) {
     reason_ = folder_->reason();
@@ -157,11 +157,11 @@ Rewriting::Rewriting(rewrites::Settings settings) : environment_(rewrites::envir
   write(std::move(settings));
 }
 
-void Rewriting::write(rewrites::Settings settings) {
+void Rewriting::write(policy::Settings settings) {
   const std::string plan = folder_->path() + "/plan";
   if (!settings.sites.empty()) {
     std::ofstream file(plan);
-    if (!(file << rewrites::flat(settings.sites)).flush()) {
+    if (!(file << policy::flat(settings.sites)).flush()) {
       reason_ = plan + ": " + std::strerror(errno);
       return;
     }
@@ -173,7 +173,7 @@ void Rewriting::write(rewrites::Settings settings) {
     return;
   }
   make_explanation(settings.tally);
-  environment_ = rewrites::environment_of(settings, plan);
+  environment_ = policy::environment_of(settings, plan);
 }
 
 Tally Rewriting::tally() const { return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : Tally(); }

@@ -11,7 +11,7 @@
 #include "cli/plan_file.h"
 #include "cli/tally.h"
 #include "cli/temporary_folder.h"
-#include "rewrites/wire.h"
+#include "policy/wire.h"
 
 namespace tapelens::cli {
 
@@ -32,12 +32,12 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 
 // The requested settings; `on` if the user requests any rewrite. Throws CLI::ValidationError with one sentence for an
 // unknown rewrite, an invalid plan or number, or an option that has no effect without --apply.
-rewrites::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
+policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
 // Passes settings to the probe of one run, and reads its counts. If rewrites apply, it owns a temporary folder.
 class Rewriting {
  public:
-  explicit Rewriting(rewrites::Settings settings);
+  explicit Rewriting(policy::Settings settings);
   // Why the settings cannot be passed to the probe, for the user; empty if they can.
   const std::string& reason() const { return reason_; }
   // Without rewrites it clears the settings that this process inherited.
@@ -45,7 +45,7 @@ class Rewriting {
   Tally tally() const;  // after the run
 
  private:
-  void write(rewrites::Settings settings);
+  void write(policy::Settings settings);
   std::optional<TemporaryFolder> folder_;
   Environment environment_;
   std::string reason_;

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "rewrites/variables.h"
+#include "policy/variables.h"
 #include "trace/variables.h"
 
 namespace tapelens::cli {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "analyzer/budget/budget_json.h"
-#include "analyzer/budget/budget_text.h"
+#include "analyzer/compile_budget/budget_json.h"
+#include "analyzer/compile_budget/budget_text.h"
 #include "analyzer/text/escape.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"
@@ -19,27 +19,28 @@ namespace tapelens::cli {
 namespace {
 
 struct BudgetOptions {
-  std::string budgets = budget::kDefaultBudgets, steps = "5", limit = "10m", format = "text", color = "auto", keep;
+  std::string budgets = compile_budget::kDefaultBudgets, steps = "5", limit = "10m", format = "text", color = "auto",
+              keep;
   OutputPlace output;
   bool verbose = false;
   SimulatingOptions simulating;
 };
 
-int exit_code_of(const budget::Sweep& found) {
+int exit_code_of(const compile_budget::Sweep& found) {
   switch (found.stop) {
-    case budget::Stop::interrupted:
+    case compile_budget::Stop::interrupted:
       return 130;
-    case budget::Stop::first_failed:
+    case compile_budget::Stop::first_failed:
       return kCommandFailed;
-    case budget::Stop::nothing_compiled:
-    case budget::Stop::set_by_program:
-    case budget::Stop::cannot_be_set:
+    case compile_budget::Stop::nothing_compiled:
+    case compile_budget::Stop::set_by_program:
+    case compile_budget::Stop::cannot_be_set:
       return kNo;
-    case budget::Stop::none:
+    case compile_budget::Stop::none:
       break;
   }
-  if (budget::base(found) == nullptr) return kCommandFailed;
-  return budget::knee(found) != nullptr ? kFine : kNo;
+  if (compile_budget::base(found) == nullptr) return kCommandFailed;
+  return compile_budget::knee(found) != nullptr ? kFine : kNo;
 }
 
 int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
@@ -51,7 +52,7 @@ int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
   auto folder = folder_for_runs(options.keep, temporary);
   if (!folder) return fail(folder.error());
   common.folder = std::move(*folder);
-  budget::Sweep found;
+  compile_budget::Sweep found;
   {
     const std::string command = text::shell_quote(common.command);
     const uint64_t steps = common.steps;
@@ -59,7 +60,7 @@ int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
     for (const std::string& why : {runs.reason(), runs.add_gpu("", gpu)}) {
       if (!why.empty()) return fail({why, trace::ErrorKind::usage});
     }
-    auto result = budget::sweep(runs, budgets);
+    auto result = compile_budget::sweep(runs, budgets);
     if (!result) return fail(result.error());
     found = std::move(*result);
     found.command = command;
@@ -113,7 +114,7 @@ Run declare_budget(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens budget -- python train.py", kUsage);
     }
-    const auto budgets = budget::parse_budgets(options->budgets);
+    const auto budgets = compile_budget::parse_budgets(options->budgets);
     if (!budgets) throw CLI::ValidationError("--budgets", budgets.error().message);
     const ExperimentRuns::Common common{.command = command,
                                         // The first step compiles.

@@ -160,7 +160,7 @@ Run declare_fit(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens fit --gpu A100-40GB -- python train.py", kUsage);
     }
-    const rewrites::Settings applying = read_applying(sub, options->applying);
+    const policy::Settings applying = read_applying(sub, options->applying);
     fit::Wanted wanted;
     wanted.sizes = read_sizes(*options, command);
     wanted.every = options->every;

@@ -13,7 +13,7 @@ namespace tapelens::cli {
 namespace {
 
 using Json = nlohmann::json;
-using rewrites::Site;
+using policy::Site;
 
 constexpr uint64_t kMostPlanBytes = 64 << 20;
 
@@ -70,7 +70,7 @@ std::string name_of(size_t number, const Site& site) {
 
 }  // namespace
 
-trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, const std::vector<std::string>& known) {
+trace::Result<std::vector<policy::Site>> read_plan(const std::string& path, const std::vector<std::string>& known) {
   const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
   const auto text = trace::read_regular_file(path, kMostPlanBytes);
   if (!text) return failed("cannot be read: " + text.error().message);
@@ -86,9 +86,9 @@ trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, co
   if (version == plan.end() || !version->is_number_integer()) {
     return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --write-plan");
   }
-  if (*version != rewrites::kPlanVersion) {
+  if (*version != policy::kPlanVersion) {
     return failed("a plan of version " + version->dump() + ", this tapelens reads " +
-                  std::to_string(rewrites::kPlanVersion) + ": write it again with tapelens advise --write-plan");
+                  std::to_string(policy::kPlanVersion) + ": write it again with tapelens advise --write-plan");
   }
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");

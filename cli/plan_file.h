@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "rewrites/plan.h"
+#include "policy/plan.h"
 #include "trace/result.h"
 
 namespace tapelens::cli {
 
 // The enabled sites. `known`: the existing rewrites; empty: any name is allowed. The error names the file and the site,
 // and says what is wrong.
-trace::Result<std::vector<rewrites::Site>> read_plan(const std::string& path, const std::vector<std::string>& known);
+trace::Result<std::vector<policy::Site>> read_plan(const std::string& path, const std::vector<std::string>& known);
 
 }  // namespace tapelens::cli

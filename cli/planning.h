@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "rewrites/wire.h"
+#include "policy/wire.h"
 #include "simulated/settings/settings.h"
 
 namespace tapelens::cli {
 
 struct Planned {
-  rewrites::Settings rewrites;  // off: the program fits as it is
-  int exit_code = 0;            // not 0: nothing was found, and the user knows why
+  policy::Settings rewrites;  // off: the program fits as it is
+  int exit_code = 0;          // not 0: nothing was found, and the user knows why
 };
 
 // Runs the first steps of the command several times. `gpu`: simulated, with `size` as its memory.

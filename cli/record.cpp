@@ -144,7 +144,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   say(line);
 }
 
-int record(const RecordOptions& options, const rewrites::Settings& applying,
+int record(const RecordOptions& options, const policy::Settings& applying,
            const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
   if (!simulation.reason().empty()) {  // the program would behave differently without its GPU

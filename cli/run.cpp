@@ -33,7 +33,7 @@ uint64_t read_size(const std::string& text) {
   return *bytes;
 }
 
-int run(const RunOptions& options, const rewrites::Settings& applying, const std::optional<simulated::Settings>& gpu,
+int run(const RunOptions& options, const policy::Settings& applying, const std::optional<simulated::Settings>& gpu,
         const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
   if (!simulation.reason().empty()) {  // the program would behave differently without its GPU
@@ -102,7 +102,7 @@ Run declare_run(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
-    rewrites::Settings applying = read_applying(sub, options->applying);
+    policy::Settings applying = read_applying(sub, options->applying);
     const std::optional<simulated::Settings> gpu = read_simulating(sub, options->simulating);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "analyzer/text/format.h"
-#include "rewrites/tally_file.h"
+#include "policy/tally_file.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The writer may still be running or may have been killed; only complete values count.
-void take_row(const rewrites::TallyRow& from, Tally& tally) {
+void take_row(const policy::TallyRow& from, Tally& tally) {
   const auto text = [](const auto& chars) { return std::string(chars, strnlen(chars, sizeof(chars))); };
   TallyRow row;
   row.rewrite = text(from.rewrite);
@@ -39,13 +39,13 @@ void take_row(const rewrites::TallyRow& from, Tally& tally) {
 }
 
 void take_file(const fs::path& path, Tally& tally) {
-  const auto read = std::make_unique<rewrites::TallyFile>();
+  const auto read = std::make_unique<policy::TallyFile>();
   const auto bytes = trace::read_regular_file(path.string(), sizeof(*read));
   if (!bytes || bytes->size() != sizeof(*read)) return;
   std::memcpy(static_cast<void*>(read.get()), bytes->data(), sizeof(*read));
-  if (read->magic != rewrites::kTallyMagic) return;
+  if (read->magic != policy::kTallyMagic) return;
   ++tally.processes;
-  const size_t rows = std::min<size_t>(read->rows.load(), rewrites::kTallyRows);
+  const size_t rows = std::min<size_t>(read->rows.load(), policy::kTallyRows);
   for (size_t i = 0; i < rows; ++i) take_row(read->row[i], tally);
   tally.left_out += read->left_out.load();
 }

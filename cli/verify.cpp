@@ -36,7 +36,7 @@ int exit_code_of(verify::Answer answer) {
   return answer == verify::Answer::different ? kNo : kNothingCompared;
 }
 
-int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, const rewrites::Settings& applying) {
+int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, const policy::Settings& applying) {
   std::vector<std::string> inputs = files_in_command(setting.command);
   std::ranges::move(files_in(options.applying), std::back_inserter(inputs));
   inputs.push_back(options.patch);
@@ -116,7 +116,7 @@ Run declare_verify(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
-    const rewrites::Settings applying = read_applying(sub, options->applying);
+    const policy::Settings applying = read_applying(sub, options->applying);
     if (!applying.on && options->patch.empty()) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }

@@ -77,7 +77,7 @@ std::string CommandRuns::last_words(const std::string& name) const {
   return words.empty() ? end_of_file(path(name, ".out")) : words;
 }
 
-Result<verify::Run> CommandRuns::run(const rewrites::Settings& rewrites, const Wanted& wanted) {
+Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const Wanted& wanted) {
   const PreloadPath preload;
   const Rewriting rewriting(rewrites);
   const std::string recording = path(wanted.name, ".tapelens");

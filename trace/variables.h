@@ -1,5 +1,5 @@
 /* The environment variables that configure the recording of a process (recording_options.h). An empty variable counts
-   as not set. This header is also C. rewrites/variables.h has the variables of rewriting. */
+   as not set. This header is also C. policy/variables.h has the variables of rewriting. */
 #pragma once
 
 #define TAPELENS_SPOOL "TAPELENS_SPOOL"       /* the folder for the spools; without it nothing is recorded */

@@ -30,7 +30,7 @@ bool Chosen::wants(std::string_view rewrite) const {
   return level != levels_.end() && applying_.may_have(rewrite, level->second);
 }
 
-bool Chosen::is_at(const rewrites::Site& site, const Place& place) const {
+bool Chosen::is_at(const policy::Site& site, const Place& place) const {
   const Text& text = context_.text;
   const Process& p = context_.process;
   const auto is = [&](const std::string& wanted, StringId have) {
@@ -39,7 +39,7 @@ bool Chosen::is_at(const rewrites::Site& site, const Place& place) const {
   if (!is(site.op, place.op ? p.operators.name[place.op] : StringId{})) return false;
   if (!is(site.node, place.node ? p.nodes.type[place.node] : StringId{}) || !is(site.field, place.field)) return false;
   if (!site.module.empty() &&
-      (!place.module || !rewrites::is_module(text.string(text.module_path[place.module]), site.module))) {
+      (!place.module || !policy::is_module(text.string(text.module_path[place.module]), site.module))) {
     return false;
   }
   if (site.file.empty()) return true;
@@ -57,7 +57,7 @@ bool Chosen::takes(std::string_view rewrite, const Place& place) const {
   const auto [at, is_new] = known_.try_emplace(key, false);
   if (is_new) {
     at->second = std::ranges::any_of(
-        applying_.sites, [&](const rewrites::Site& site) { return site.rewrite == rewrite && is_at(site, place); });
+        applying_.sites, [&](const policy::Site& site) { return site.rewrite == rewrite && is_at(site, place); });
   }
   return at->second;
 }

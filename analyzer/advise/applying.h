@@ -10,13 +10,13 @@
 
 #include "analyzer/advise/checks.h"
 #include "analyzer/check/check.h"
-#include "rewrites/plan.h"
+#include "policy/plan.h"
 
 namespace tapelens::advise {
 
 using namespace model;
 
-struct Applying : rewrites::Selection {
+struct Applying : policy::Selection {
   std::string name;  // the user's text: "lossless", "plan.json"
 };
 
@@ -38,7 +38,7 @@ class Chosen final : public check::AppliedRewrites {
  private:
   bool is_everywhere(std::string_view rewrite) const;
   bool takes(std::string_view rewrite, const check::Place& place) const;
-  bool is_at(const rewrites::Site& site, const check::Place& place) const;
+  bool is_at(const policy::Site& site, const check::Place& place) const;
 
   struct Key {
     std::string_view rewrite;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::advise {
 namespace {
 
 RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& like, std::string options,
-                       const rewrites::Selection& selection) {
+                       const policy::Selection& selection) {
   Wanted wanted;
   wanted.options = like.options;
   wanted.applying = Applying{selection, options};
@@ -27,18 +27,18 @@ size_t saves_without(const RewrittenRun& run) {
 
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted) {
   std::vector<RewrittenRun> runs;
-  for (const rewrites::Group& group : rewrites::kGroups) {
-    rewrites::Selection selection;
+  for (const policy::Group& group : policy::kGroups) {
+    policy::Selection selection;
     selection.level = group.name;
     runs.push_back(predicted(device, checks, wanted, "--apply " + selection.level, selection));
     // A level that costs time must do more than the one before it.
     if (selection.repeats_costly() && saves_without(runs.back()) <= saves_without(runs[runs.size() - 2]))
       runs.pop_back();
   }
-  for (const rewrites::RewriteInfo& rewrite : rewrites::catalog()) {
+  for (const policy::RewriteInfo& rewrite : policy::catalog()) {
     const Checks::Entry* entry = checks.find(rewrite.id);
     if (entry == nullptr || entry->check->info().rewrite_level < 0) continue;
-    rewrites::Selection selection;
+    policy::Selection selection;
     selection.allowed.emplace_back(rewrite.id);
     runs.push_back(predicted(device, checks, wanted, "--allow " + selection.allowed[0], selection));
   }

@@ -29,7 +29,7 @@
 #include "analyzer/peak/in_use.h"
 #include "analyzer/peak/replay.h"
 #include "analyzer/peak/timeline.h"
-#include "rewrites/registration.h"
+#include "policy/registration.h"
 
 namespace tapelens::check {
 
@@ -241,7 +241,7 @@ struct CheckInterface {
   using BuiltFor = uint64_t;
   static constexpr BuiltFor kBuiltFor = interface_layout();
 };
-using Plugin = rewrites::Registration<CheckInterface>;
+using Plugin = policy::Registration<CheckInterface>;
 
 }  // namespace tapelens::check
 

@@ -27,7 +27,7 @@ struct Setting {
   std::string name;   // as the driver names it
   Bytes memory;       // of each
   std::string apply;  // "lossless"; empty: no rewrites
-  rewrites::Settings rewrites = {};
+  policy::Settings rewrites = {};
 };
 
 struct Series {

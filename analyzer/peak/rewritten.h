@@ -14,7 +14,7 @@ namespace tapelens::peak {
 // One place: a field of a node type (or an operator) in one module, at one line.
 struct RewrittenSite {
   std::string rewrite, reason;  // reason: why it was skipped; empty: it was applied
-  int level = 0;                // rewrites::Level
+  int level = 0;                // policy::Level
   std::string module, op, node, field, file, function;
   uint32_t line = 0;
   uint64_t times = 0;

@@ -4,7 +4,7 @@
 #include <ranges>
 
 #include "analyzer/plan/plan_text.h"
-#include "rewrites/level.h"
+#include "policy/level.h"
 
 namespace tapelens::plan {
 namespace {
@@ -34,19 +34,19 @@ class Search {
     if (plan_.tried.front().is_unknown()) return stopped(Stop::failed);
     if (plan_.chosen) return std::move(plan_);
     // The least that is possible comes next: whether to search at all.
-    const auto least = tried({std::string(rewrites::kRecompute), kMost});
+    const auto least = tried({std::string(policy::kRecompute), kMost});
     if (!least) return least.error();
     if (is_over()) return std::move(plan_);
     if (!plan_.chosen) return stopped(Stop::too_small);
     // Each group has the rewrites of those before it: if one is not enough, those are not.
-    for (const rewrites::Group& group : std::views::reverse(rewrites::kGroups)) {
-      if (group.name == rewrites::kRecompute) continue;
+    for (const policy::Group& group : std::views::reverse(policy::kGroups)) {
+      if (group.name == policy::kRecompute) continue;
       const auto done = tried({std::string(group.name)});
       if (!done) return done.error();
       if (is_over()) return std::move(plan_);
       if (!*done) break;
     }
-    return plan_.tried[*plan_.chosen].choice.level == rewrites::kRecompute ? bisected() : std::move(plan_);
+    return plan_.tried[*plan_.chosen].choice.level == policy::kRecompute ? bisected() : std::move(plan_);
   }
 
  private:
@@ -61,7 +61,7 @@ class Search {
     uint32_t none = kFewest, fits_with = kMost;
     while (fits_with - none > kExact && !is_close(plan_.tried[*plan_.chosen], wanted_.size)) {
       const uint32_t between = (none + fits_with) / 2;
-      const auto done = tried({std::string(rewrites::kRecompute), between});
+      const auto done = tried({std::string(policy::kRecompute), between});
       if (!done) return done.error();
       if (is_over()) break;
       (fits(plan_.tried.back(), wanted_.size) ? fits_with : none) = between;
@@ -99,8 +99,8 @@ class Search {
 
 }  // namespace
 
-rewrites::Settings settings_of(const Choice& choice) {
-  rewrites::Settings settings;
+policy::Settings settings_of(const Choice& choice) {
+  policy::Settings settings;
   settings.on = !choice.level.empty();
   settings.level = choice.level;
   if (choice.budget != 0) settings.budget = choice.budget / 100.0;

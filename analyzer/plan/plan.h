@@ -24,7 +24,7 @@ struct Choice {
 };
 // "", "--apply bitwise", "--apply recompute --recompute-budget 12%".
 std::string options_of(const Choice& choice);
-rewrites::Settings settings_of(const Choice& choice);
+policy::Settings settings_of(const Choice& choice);
 
 struct Tried : experiment::Attempt {
   Choice choice;

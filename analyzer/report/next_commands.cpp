@@ -4,7 +4,7 @@
 #include <set>
 
 #include "analyzer/text/format.h"
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::report {
 
@@ -27,27 +27,27 @@ std::string advise_command(const Report& r) { return "tapelens advise " + r.reco
 }  // namespace
 
 std::string applying_text(const advise::Advice& advice, const Entry& entry) {
-  int highest = rewrites::kNone;
+  int highest = policy::kNone;
   std::set<std::string> others;  // rewrites outside every level
   for (const uint32_t place : entry.findings) {
     const std::string& id = advice.findings[place].fix.rewrite;
     if (id.empty()) continue;
-    const auto known = std::ranges::find(rewrites::catalog(), id, &rewrites::RewriteInfo::id);
-    const int level = known == rewrites::catalog().end() ? rewrites::kNone : static_cast<int>(known->level);
-    if (level == rewrites::kNone || level > static_cast<int>(rewrites::kGroups.back().highest)) {
+    const auto known = std::ranges::find(policy::catalog(), id, &policy::RewriteInfo::id);
+    const int level = known == policy::catalog().end() ? policy::kNone : static_cast<int>(known->level);
+    if (level == policy::kNone || level > static_cast<int>(policy::kGroups.back().highest)) {
       others.insert(id);
     } else {
       highest = std::max(highest, level);
     }
   }
   std::string text;
-  for (const rewrites::Group& group : rewrites::kGroups) {
+  for (const policy::Group& group : policy::kGroups) {
     // The level of the user's `--apply`.
     if (advice.predicted && group.name == advice.predicted->name) text = "--apply " + std::string(group.name);
   }
-  for (const rewrites::Group& group : rewrites::kGroups) {
+  for (const policy::Group& group : policy::kGroups) {
     if (!text.empty()) break;
-    if (highest == rewrites::kNone || static_cast<int>(group.highest) < highest) continue;
+    if (highest == policy::kNone || static_cast<int>(group.highest) < highest) continue;
     text = "--apply " + std::string(group.name);
     break;
   }

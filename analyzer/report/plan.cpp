@@ -3,7 +3,7 @@
 
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/json.h"
-#include "rewrites/plan.h"
+#include "policy/plan.h"
 
 namespace tapelens::report {
 
@@ -25,7 +25,7 @@ std::string plan(const Report& report) {
                      {"bytes", f.bytes.value},
                      {"enabled", true}});
   }
-  return dumped({{"tapelens_plan", rewrites::kPlanVersion},
+  return dumped({{"tapelens_plan", policy::kPlanVersion},
                  {"torch", report.recording.torch_version},
                  {"command", report.recording.command},
                  {"sites", std::move(sites)}});

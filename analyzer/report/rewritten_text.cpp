@@ -4,7 +4,7 @@
 
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::report {
 
@@ -45,7 +45,7 @@ void add_rewritten(Page& page, const peak::Rewritten& rewritten) {
   for (const peak::RewrittenTotal& total : rewritten.applied) {
     page.line("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " kept as " +
               pad_left(bytes_text(total.kept), 10) + "  " +
-              page.paint(Paint::dim, std::string(rewrites::level_name(total.level)) + ", " + total_times(total)));
+              page.paint(Paint::dim, std::string(policy::level_name(total.level)) + ", " + total_times(total)));
   }
   for (const peak::RewrittenTotal& total : rewritten.skipped) {
     page.paragraph("  " + pad_right(total.rewrite, width) + pad_left(bytes_text(total.bytes), 11) + " ",
@@ -58,7 +58,7 @@ std::string rewritten_table(const peak::Rewritten& rewritten) {
   std::string out = "\n| rewritten | bytes | kept as | sites | |\n|:--|--:|--:|--:|:--|\n";
   for (const peak::RewrittenTotal& total : rewritten.applied) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | " + bytes_text(total.kept) + " | " +
-           count_text(total.sites) + " | " + std::string(rewrites::level_name(total.level)) + " |\n";
+           count_text(total.sites) + " | " + std::string(policy::level_name(total.level)) + " |\n";
   }
   for (const peak::RewrittenTotal& total : rewritten.skipped) {
     out += "| " + code(total.rewrite) + " | " + bytes_text(total.bytes) + " | not rewritten | " +

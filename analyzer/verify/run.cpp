@@ -9,7 +9,7 @@
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/run/peak_device.h"
-#include "rewrites/wire.h"
+#include "policy/wire.h"
 #include "trace/checksum.h"
 
 namespace tapelens::verify {
@@ -106,8 +106,8 @@ void take_steps(const std::vector<Checksum>& checksums, Figures& figures) {
   }
 }
 
-rewrites::Site plan_site(const peak::RewrittenSite& site) {
-  rewrites::Site made;
+policy::Site plan_site(const peak::RewrittenSite& site) {
+  policy::Site made;
   made.rewrite = site.rewrite;
   made.module = site.module;
   made.op = site.op;
@@ -141,8 +141,8 @@ trace::Result<Run> read_run(const std::string& path) {
     run.skipped.insert(run.skipped.end(), rewritten.skipped.begin(), rewritten.skipped.end());
     for (const peak::RewrittenSite& site : rewritten.sites) {
       if (!site.reason.empty()) continue;
-      rewrites::Site planned = plan_site(site);
-      if (seen.insert(rewrites::flat({planned})).second) run.applied.push_back(std::move(planned));
+      policy::Site planned = plan_site(site);
+      if (seen.insert(policy::flat({planned})).second) run.applied.push_back(std::move(planned));
     }
     if (highest.offer(of)) run.rewritten = rewritten;
   }

@@ -35,7 +35,7 @@ struct Run {
   };
   std::vector<Process> processes;             // those with checksums, by rank
   peak::Rewritten rewritten;                  // from the process of run::PeakDevice
-  std::vector<rewrites::Site> applied;        // sites of all processes, named as in a plan
+  std::vector<policy::Site> applied;          // sites of all processes, named as in a plan
   std::vector<peak::RewrittenTotal> skipped;  // from all processes
   std::vector<std::string> files;             // in its stacks, each once; relative ones as the program named them
   // The file with the first step's gradients of its only Python process (rounding.h). Empty if there are several such

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/model/model.h"
-#include "rewrites/plan.h"
+#include "policy/plan.h"
 
 namespace tapelens::verify {
 
@@ -17,12 +17,12 @@ using model::Bytes;
 struct Difference {
   enum class Kind : uint8_t { loss, gradient, parameter, returned_gradient, output, exit_code };
   Kind kind{};
-  int32_t rank = -1;                   // of its process; -1 if the process has no rank
-  uint64_t step = 0;                   // from 0; for output the line, from 1; for an exit code 0
-  std::string name;                    // the parameter, or the input of torch.autograd.grad: "input 2"
-  std::string bare, rewritten;         // the values as text; empty: missing
-  std::string rewrite;                 // that makes the difference, if found
-  std::optional<rewrites::Site> site;  // of that rewrite, if found; without Site::finding
+  int32_t rank = -1;                 // of its process; -1 if the process has no rank
+  uint64_t step = 0;                 // from 0; for output the line, from 1; for an exit code 0
+  std::string name;                  // the parameter, or the input of torch.autograd.grad: "input 2"
+  std::string bare, rewritten;       // the values as text; empty: missing
+  std::string rewrite;               // that makes the difference, if found
+  std::optional<policy::Site> site;  // of that rewrite, if found; without Site::finding
   bool operator==(const Difference&) const = default;
 };
 const char* kind_name(

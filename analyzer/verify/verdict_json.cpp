@@ -40,7 +40,7 @@ Json figures_json(const Figures& figures) {
           {"gradient_checksum", std::move(gradients)}};
 }
 
-Json site_json(const rewrites::Site& site) {
+Json site_json(const policy::Site& site) {
   return {{"rewrite", site.rewrite}, {"module", site.module},
           {"operator", site.op},     {"node", site.node},
           {"field", site.field},     {"source", site.file.empty() ? "" : site.file + ":" + std::to_string(site.line)}};
@@ -143,8 +143,8 @@ Figures figures_of(const Json& from) {
   return f;
 }
 
-rewrites::Site site_of(const Json& from) {
-  rewrites::Site site;
+policy::Site site_of(const Json& from) {
+  policy::Site site;
   site.rewrite = text(from.at("rewrite"));
   site.module = text(from.at("module"));
   site.op = text(from.at("operator"));

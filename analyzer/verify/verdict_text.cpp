@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "analyzer/text/format.h"
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::verify {
 
@@ -29,7 +29,7 @@ std::string or_none(const std::string& value) { return value.empty() ? "none" : 
 std::string names_of_reordering(const Verdict& v) {
   std::string names;
   for (const Applied& one : v.applied) {
-    if (rewrites::reorders_sums(one.rewrite)) names += (names.empty() ? "" : ", ") + one.rewrite;
+    if (policy::reorders_sums(one.rewrite)) names += (names.empty() ? "" : ", ") + one.rewrite;
   }
   return names.empty() ? "a rewrite" : names;
 }
@@ -135,8 +135,8 @@ std::string rewrites_text(const Verdict& v) {
     return text;
   }
   for (const Applied& total : v.applied) {
-    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(rewrites::level_name(total.level)) +
-            " at " + plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
+    text += "  applied  " + pad_right(total.rewrite, 18) + " " + std::string(policy::level_name(total.level)) + " at " +
+            plural(total.sites, "site", "sites") + ", " + bytes_text(total.bytes) + " kept as " +
             bytes_text(total.kept) + "\n";
   }
   for (const Skipped& total : v.skipped) {

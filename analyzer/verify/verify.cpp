@@ -18,16 +18,16 @@ using trace::ErrorKind;
 // Searches for the rewrite that makes the difference, by runs with fewer rewrites.
 class Search {
  public:
-  Search(Runs& runs, const rewrites::Settings& applying, const Run& bare, const Run& rewritten)
+  Search(Runs& runs, const policy::Settings& applying, const Run& bare, const Run& rewritten)
       : runs_(runs), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether only rewrites that reorder sums make the difference, as those rewrites declare: the run without them, and
   // with all others, equals the bare one.
   bool is_rounding() {
-    if (std::ranges::none_of(rewritten_.applied, rewrites::reorders_sums, &rewrites::Site::rewrite)) return false;
-    rewrites::Settings others = applying_;
-    std::erase_if(others.allowed, rewrites::reorders_sums);
-    std::erase_if(others.sites, [](const rewrites::Site& site) { return rewrites::reorders_sums(site.rewrite); });
+    if (std::ranges::none_of(rewritten_.applied, policy::reorders_sums, &policy::Site::rewrite)) return false;
+    policy::Settings others = applying_;
+    std::erase_if(others.allowed, policy::reorders_sums);
+    std::erase_if(others.sites, [](const policy::Site& site) { return policy::reorders_sums(site.rewrite); });
     if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // the bare run itself
     const auto answer = differs(others, "without rewrites that reorder sums");
     return answer && !*answer;
@@ -40,7 +40,7 @@ class Search {
       return;
     }
     std::vector<std::string> ids;
-    for (const rewrites::Site& site : rewritten_.applied) {
+    for (const policy::Site& site : rewritten_.applied) {
       if (std::ranges::find(ids, site.rewrite) == ids.end()) ids.push_back(site.rewrite);
     }
     const auto guilty = first(ids.size(), "rewrites", [&](size_t count) {
@@ -48,9 +48,9 @@ class Search {
     });
     if (!guilty) return;
     difference.rewrite = ids[*guilty];
-    std::vector<rewrites::Site> sites;
+    std::vector<policy::Site> sites;
     std::ranges::copy_if(rewritten_.applied, std::back_inserter(sites),
-                         [&](const rewrites::Site& site) { return site.rewrite == difference.rewrite; });
+                         [&](const policy::Site& site) { return site.rewrite == difference.rewrite; });
     // The sites in a plan, without the rest, may make no difference. Then no site is named.
     if (sites.size() > 1 && !differs(at(sites, sites.size()), "the sites of " + difference.rewrite).value_or(false))
       return;
@@ -58,19 +58,19 @@ class Search {
   }
 
  private:
-  static void take(const rewrites::Site& site, Difference& difference) {
+  static void take(const policy::Site& site, Difference& difference) {
     difference.rewrite = site.rewrite;
     difference.site = site;
     difference.site->finding.clear();  // the number of a plan's finding means nothing for the program
   }
 
-  std::optional<rewrites::Site> first_site(const std::vector<rewrites::Site>& sites) {
+  std::optional<policy::Site> first_site(const std::vector<policy::Site>& sites) {
     const auto guilty = first(sites.size(), "sites", [&](size_t count) { return at(sites, count); });
     return guilty ? std::optional(sites[*guilty]) : std::nullopt;
   }
 
-  rewrites::Settings at(const std::vector<rewrites::Site>& sites, size_t count) const {
-    rewrites::Settings applying = applying_;
+  policy::Settings at(const std::vector<policy::Site>& sites, size_t count) const {
+    policy::Settings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
     applying.sites.assign(sites.begin(), sites.begin() + static_cast<int64_t>(count));
@@ -78,11 +78,11 @@ class Search {
   }
 
   // Rewrites of the level and of --allow apply everywhere; those only in the plan stay at its sites.
-  rewrites::Settings only(const std::vector<std::string>& ids) const {
-    rewrites::Settings applying = applying_;
+  policy::Settings only(const std::vector<std::string>& ids) const {
+    policy::Settings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
-    const int highest = rewrites::highest_level(applying_.level);
+    const int highest = policy::highest_level(applying_.level);
     for (const std::string& id : ids) {
       const bool is_allowed = std::ranges::find(applying_.allowed, id) != applying_.allowed.end();
       const bool has_level = std::ranges::any_of(rewritten_.rewritten.sites, [&](const peak::RewrittenSite& site) {
@@ -91,14 +91,13 @@ class Search {
       if (is_allowed || has_level) applying.allowed.push_back(id);
     }
     std::erase_if(applying.sites,
-                  [&](const rewrites::Site& site) { return std::ranges::find(ids, site.rewrite) == ids.end(); });
+                  [&](const policy::Site& site) { return std::ranges::find(ids, site.rewrite) == ids.end(); });
     return applying;
   }
 
   // Bisects `all` for the number of the first that makes the difference. Assumes a difference with all of them, and no
   // difference without any.
-  std::optional<size_t> first(size_t all, const std::string& what,
-                              const std::function<rewrites::Settings(size_t)>& of) {
+  std::optional<size_t> first(size_t all, const std::string& what, const std::function<policy::Settings(size_t)>& of) {
     if (all == 0) return std::nullopt;
     size_t same = 0, different = all;
     while (different - same > 1) {
@@ -110,7 +109,7 @@ class Search {
     return different - 1;
   }
 
-  std::optional<bool> differs(const rewrites::Settings& applying, const std::string& what) {
+  std::optional<bool> differs(const policy::Settings& applying, const std::string& what) {
     const auto run = runs_.run(applying, {.name = "search-" + std::to_string(++count_)});
     if (!run) {
       runs_.tell("the search for the site ends: " + run.error().message);
@@ -122,13 +121,13 @@ class Search {
   }
 
   Runs& runs_;
-  const rewrites::Settings& applying_;
+  const policy::Settings& applying_;
   const Run& bare_;
   const Run& rewritten_;
   int count_ = 0;
 };
 
-std::string name_of(const rewrites::Settings& applying) {
+std::string name_of(const policy::Settings& applying) {
   std::string name = applying.level;
   for (const std::string& id : applying.allowed) name += (name.empty() ? "" : ", ") + id;
   if (!applying.sites.empty()) {
@@ -145,7 +144,7 @@ Rounding unknown(const std::string& why) {
 }
 
 // Runs the program twice more: bare with float64 values, and rewritten.
-Rounding measure_rounding(Runs& runs, const rewrites::Settings& rewrites, const Run& bare) {
+Rounding measure_rounding(Runs& runs, const policy::Settings& rewrites, const Run& bare) {
   const auto exact = runs.run({}, {.name = "values-bare", .values = true, .float64 = true});
   if (!exact) return unknown(exact.error().message);
   if (compare(bare, *exact)) return unknown("followed in float64 the program does not compute the same");
@@ -219,7 +218,7 @@ trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, const Compare
 }
 
 // For a rewritten run in which no rewrite was applied.
-std::string why_nothing_applied(const Run& run, const rewrites::Settings& rewrites) {
+std::string why_nothing_applied(const Run& run, const policy::Settings& rewrites) {
   if (!run.why_not_rewritten.empty()) return run.why_not_rewritten;
   const std::string where = run.is_cut ? " in the steps that were compared" : "";
   std::vector<peak::RewrittenTotal> skipped = run.skipped;
@@ -242,7 +241,7 @@ std::string why_nothing_applied(const Run& run, const rewrites::Settings& rewrit
 
 }  // namespace
 
-trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites) {
+trace::Result<Verdict> verify(Runs& runs, const policy::Settings& rewrites) {
   const auto bare = run_bare(runs, /*needs_values=*/true);
   if (!bare) return bare.error();
   runs.tell("run 2: with " + name_of(rewrites));

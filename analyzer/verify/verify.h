@@ -7,7 +7,7 @@
 
 #include "analyzer/verify/run.h"
 #include "analyzer/verify/verdict.h"
-#include "rewrites/wire.h"
+#include "policy/wire.h"
 #include "trace/result.h"
 
 namespace tapelens::verify {
@@ -24,7 +24,7 @@ class Runs {
   };
   // `rewrites` is off for a bare run. An error means that the program could not start or its recording is unreadable; a
   // program that exits with a code has run.
-  virtual trace::Result<Run> run(const rewrites::Settings& rewrites, const Wanted& wanted) = 0;
+  virtual trace::Result<Run> run(const policy::Settings& rewrites, const Wanted& wanted) = 0;
   // Reports progress, one line.
   virtual void tell(const std::string& line) = 0;
 
@@ -33,7 +33,7 @@ class Runs {
 };
 
 // An error means that nothing was compared, and says why.
-trace::Result<Verdict> verify(Runs& runs, const rewrites::Settings& rewrites);
+trace::Result<Verdict> verify(Runs& runs, const policy::Settings& rewrites);
 
 // A file that a patch changes. `original` and `copy` are the paths in Run::files if stacks name them.
 struct PatchedFile {

@@ -9,7 +9,7 @@
 #include "analyzer/text/format.h"
 #include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
-#include "rewrites/level.h"
+#include "policy/level.h"
 
 namespace tapelens::gui {
 
@@ -148,7 +148,7 @@ QString FindingsTree::applying(const QSet<QString>& ticked) const {
     if (entry(of).kind == Kind::automatic && ids_of(of) == wanted)
       return visible(report::applying_text(advice(), entry(of)));
   }
-  for (const rewrites::Group& group : rewrites::kGroups) {
+  for (const policy::Group& group : policy::kGroups) {
     QSet<QString> fixed;
     for (const Finding& one : advice().findings) {
       const int level = rewrite_level(one);

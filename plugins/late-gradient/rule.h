@@ -1,12 +1,12 @@
 // The optimizer may use and free a complete gradient before the backward ends.
 #pragma once
 
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::plugins::late_gradient {
 
-inline constexpr rewrites::RewriteInfo kRewrite{.id = "late-gradient",
-                                                .level = rewrites::Level::equivalent,
-                                                .title = "each parameter is stepped when its gradient is there"};
+inline constexpr policy::RewriteInfo kRewrite{.id = "late-gradient",
+                                              .level = policy::Level::equivalent,
+                                              .title = "each parameter is stepped when its gradient is there"};
 
 }  // namespace tapelens::plugins::late_gradient

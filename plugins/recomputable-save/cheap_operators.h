@@ -1,11 +1,11 @@
-// The operators of rewrites/recompute that may run again, by the names of a recording.
+// The operators of policy/recompute that may run again, by the names of a recording.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
 #include "analyzer/model/text.h"
-#include "rewrites/recompute/operators.h"
+#include "policy/recompute/operators.h"
 
 namespace tapelens::check {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analyzer/check/content.h"
-#include "rewrites/recompute/operators.h"
+#include "policy/recompute/operators.h"
 
 namespace tapelens::check {
 

@@ -1,5 +1,5 @@
 // Predicts the releases of the rewrite recomputable-save in a run. It makes the decisions of profiler/versions from a
-// recording, by the shared rules of rewrites/recompute. A version is the content of a storage between two writes. The
+// recording, by the shared rules of policy/recompute. A version is the content of a storage between two writes. The
 // rewrite releases a version with the program's own release, if cheap operators can recompute it from versions that
 // stay.
 #pragma once
@@ -13,8 +13,8 @@
 #include "analyzer/check/content.h"
 #include "plugins/unneeded-save/unneeded.h"
 #include "plugins/wide-save/narrow.h"
-#include "rewrites/recompute/budget.h"
-#include "rewrites/recompute/release.h"
+#include "policy/recompute/budget.h"
+#include "policy/recompute/release.h"
 
 namespace tapelens::check {
 

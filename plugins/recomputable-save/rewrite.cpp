@@ -1,5 +1,5 @@
 // Recomputes the results of cheap operators when the backward reads them. The host
-// (profiler/rewrite/storage_versions.h) follows the operators. rewrites/recompute decides which results and when; the
+// (profiler/rewrite/storage_versions.h) follows the operators. policy/recompute decides which results and when; the
 // check's prediction uses it too.
 #include "profiler/rewrite/rewrite.h"
 

@@ -1,12 +1,11 @@
 // A concatenation of a single tensor is that tensor.
 #pragma once
 
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::plugins::trivial_concat {
 
-inline constexpr rewrites::RewriteInfo kRewrite{.id = "trivial-concat",
-                                                .level = rewrites::Level::shared_forward,
-                                                .title = "a concatenation of one tensor shares it"};
+inline constexpr policy::RewriteInfo kRewrite{
+    .id = "trivial-concat", .level = policy::Level::shared_forward, .title = "a concatenation of one tensor shares it"};
 
 }  // namespace tapelens::plugins::trivial_concat

@@ -8,12 +8,12 @@
 #include <span>
 #include <string_view>
 
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::plugins::unneeded_save {
 
-inline constexpr rewrites::RewriteInfo kRewrite{
-    .id = "unneeded-save", .level = rewrites::Level::never_read, .title = "saves that no gradient needs"};
+inline constexpr policy::RewriteInfo kRewrite{
+    .id = "unneeded-save", .level = policy::Level::never_read, .title = "saves that no gradient needs"};
 
 inline constexpr uint64_t kAnyWanted = ~uint64_t{0};
 

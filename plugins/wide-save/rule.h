@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens::plugins::wide_save {
 
-inline constexpr rewrites::RewriteInfo kRewrite{
-    .id = "wide-save", .level = rewrites::Level::encoded, .title = "masks as bits, indices as small integers"};
+inline constexpr policy::RewriteInfo kRewrite{
+    .id = "wide-save", .level = policy::Level::encoded, .title = "masks as bits, indices as small integers"};
 
 struct Field {
   std::string_view type, name;  // "ReluBackward0", "result"

@@ -19,7 +19,7 @@
 #include "profiler/fits/fits.h"
 #include "profiler/inject/library.h"
 #include "profiler/inject/mark.h"
-#include "rewrites/variables.h"
+#include "policy/variables.h"
 #include "simulated/settings/variables.h"
 #include "trace/variables.h"
 

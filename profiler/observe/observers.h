@@ -1,5 +1,5 @@
 // The observers of a probe: the functions by which observe notifies profiler/record, profiler/rewrite and
-// profiler/simulated, and by which these notify the recording.
+// profiler/fake_kernels, and by which these notify the recording.
 //
 // The functions are declared here, for their callers, and defined in those folders. The folders include this header;
 // only the probe that combines them includes the folders. So linking a probe decides its observers, and each call is an
@@ -189,7 +189,7 @@ void end_resize(c10::StorageImpl& storage);
 }  // namespace tapelens::rewrite
 
 // Only if g_simulates; in every mode except off.
-namespace tapelens::simulated {
+namespace tapelens::fake_kernels {
 
 void thread_begins(observe::Thread& thread);
 void thread_ends(observe::Thread& thread);
@@ -197,4 +197,4 @@ void thread_ends(observe::Thread& thread);
 uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
 void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
 
-}  // namespace tapelens::simulated
+}  // namespace tapelens::fake_kernels

@@ -149,7 +149,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     const bool was_busy = thread.busy;
     thread.busy = true;
     frame.name = function.name();  // the operator may read unknown values, which are recorded with its name
-    frame.simulated_mark = simulated::operator_begins(thread, function, operator_name(thread, function));
+    frame.simulated_mark = fake_kernels::operator_begins(thread, function, operator_name(thread, function));
     thread.busy = was_busy;
   }
   push(thread.frames, frame);
@@ -191,7 +191,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   if (!frame.is_followed && frame.simulated_mark == 0) return;
   const bool was_busy = thread.busy;  // always report the end, because the begin was reported
   thread.busy = true;
-  if (frame.simulated_mark != 0) simulated::operator_ends(thread, function, frame.simulated_mark);
+  if (frame.simulated_mark != 0) fake_kernels::operator_ends(thread, function, frame.simulated_mark);
   if (frame.is_followed) end_followed(thread, function, frame);
   if (!was_busy && mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread)) {
     safe_point(thread, SafePoint::end);

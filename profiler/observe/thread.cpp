@@ -26,7 +26,7 @@ void thread_ended(void* state) {
   thread->saves = 0;
   thread->modules.clear();
   if (g_rewrites) rewrite::thread_ends(*thread);
-  if (g_simulates) simulated::thread_ends(*thread);
+  if (g_simulates) fake_kernels::thread_ends(*thread);
   const base::MutexLock guard(g_pool_lock);
   thread->next = g_pool;
   g_pool = thread;
@@ -55,7 +55,7 @@ Thread& make_thread() {
   if (thread == nullptr) thread = new Thread;
   if (g_records) record::thread_begins(*thread);
   if (g_rewrites) rewrite::thread_begins(*thread);
-  if (g_simulates) simulated::thread_begins(*thread);
+  if (g_simulates) fake_kernels::thread_begins(*thread);
   *g_inject->thread_slot() = thread;
   pthread_setspecific(end_key(), thread);
   return *thread;

@@ -23,10 +23,10 @@ namespace tapelens::rewrite {
 struct ThreadState;
 struct OperatorTraits;
 }  // namespace tapelens::rewrite
-namespace tapelens::simulated {
+namespace tapelens::fake_kernels {
 struct ThreadState;
 struct OperatorTraits;
-}  // namespace tapelens::simulated
+}  // namespace tapelens::fake_kernels
 
 namespace tapelens::observe {
 
@@ -65,7 +65,7 @@ struct Frame {
   uint32_t own_stack = 0;                 // stack of the operator itself
   bool recorded = false;                  // its begin is in the recording; for one that unpacks: an operator ran in it
   uint32_t rewrite_mark = 0;              // result of rewrite::operator_begins(); 0: it ignores the end
-  uint32_t simulated_mark = 0;            // result of simulated::operator_begins(), likewise
+  uint32_t simulated_mark = 0;            // result of fake_kernels::operator_begins(), likewise
 };
 
 struct ModuleFrame {
@@ -83,7 +83,7 @@ struct OperatorName {
   // Null until the observer has looked it up.
   const record::OperatorTraits* recorded = nullptr;
   const rewrite::OperatorTraits* rewritten = nullptr;
-  const simulated::OperatorTraits* values = nullptr;
+  const fake_kernels::OperatorTraits* values = nullptr;
 };
 inline constexpr size_t kOperatorNames = 1024;  // in a thread's cache
 
@@ -101,17 +101,17 @@ struct NodeType {
 struct Thread {
   // Inside a hook that may run code of the program or of the probe: its operators and saves are not recorded.
   bool busy = false;
-  // Inside an operator that profiler/simulated calls to compute values: neither it nor its memory belongs to the
+  // Inside an operator that profiler/fake_kernels calls to compute values: neither it nor its memory belongs to the
   // program.
   bool carries_out = false;
   std::vector<Frame> frames;
   std::vector<torch::autograd::Node*> nodes;  // incomplete nodes
   uint32_t saves = 0;                         // number of reported saves of these nodes
   std::vector<ModuleFrame> modules;
-  uint32_t settling_stack = 0;                   // stack of the operator that just ended
-  record::ThreadState* recording = nullptr;      // not null if the process records
-  rewrite::ThreadState* rewriting = nullptr;     // not null if it rewrites
-  simulated::ThreadState* simulating = nullptr;  // not null if its GPU is simulated
+  uint32_t settling_stack = 0;                      // stack of the operator that just ended
+  record::ThreadState* recording = nullptr;         // not null if the process records
+  rewrite::ThreadState* rewriting = nullptr;        // not null if it rewrites
+  fake_kernels::ThreadState* simulating = nullptr;  // not null if its GPU is simulated
 
   // Direct-mapped caches: a slot keeps its last entry.
   struct SeenNode {

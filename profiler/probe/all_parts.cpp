@@ -1,12 +1,12 @@
 #include <string>
 
 #include "plugins/builtin_rewrites.h"
+#include "profiler/fake_kernels/fake_kernels.h"
 #include "profiler/observe/observe.h"
 #include "profiler/probe/parts.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/tally.h"
-#include "profiler/simulated/simulated.h"
 
 namespace tapelens::probe {
 
@@ -25,8 +25,8 @@ void watch_rewrites() {
 
 void abandon_rewrites_in_child() { rewrite::abandon_tally_in_child(); }
 
-bool start_simulated_values() { return simulated::start(); }
+bool start_simulated_values() { return fake_kernels::start(); }
 
-void watch_simulated_values() { simulated::watch(); }
+void watch_simulated_values() { fake_kernels::watch(); }
 
 }  // namespace tapelens::probe

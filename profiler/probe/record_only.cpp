@@ -1,11 +1,11 @@
-// Replaces profiler/rewrite, plugins/*/rewrite.cpp and profiler/simulated in a probe that only records. The start
+// Replaces profiler/rewrite, plugins/*/rewrite.cpp and profiler/fake_kernels in a probe that only records. The start
 // functions return false, so the functions of observers.h are never called.
 #include <cstdlib>
 
+#include "policy/variables.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/probe/parts.h"
-#include "rewrites/variables.h"
 #include "simulated/settings/variables.h"
 
 namespace tapelens::probe {
@@ -50,11 +50,11 @@ void end_resize(c10::StorageImpl&) {}
 
 }  // namespace tapelens::rewrite
 
-namespace tapelens::simulated {
+namespace tapelens::fake_kernels {
 
 void thread_begins(observe::Thread&) {}
 void thread_ends(observe::Thread&) {}
 uint32_t operator_begins(observe::Thread&, const at::RecordFunction&, observe::OperatorName&) { return 0; }
 void operator_ends(observe::Thread&, const at::RecordFunction&, uint32_t) {}
 
-}  // namespace tapelens::simulated
+}  // namespace tapelens::fake_kernels

@@ -1,5 +1,5 @@
 // Records operators with their inputs, labelled ranges, evaluations, backwards and module calls.
-#include "rewrites/recompute/operators.h"
+#include "policy/recompute/operators.h"
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>

@@ -6,8 +6,8 @@
 
 #include <array>
 
+#include "policy/recompute/chain.h"
 #include "profiler/rewrite/product_precision.h"
-#include "rewrites/recompute/chain.h"
 
 namespace tapelens::rewrite {
 namespace {

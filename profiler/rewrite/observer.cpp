@@ -102,7 +102,7 @@ bool names_modules() {
 }
 
 bool is_here(const Site& planned) {
-  if (!planned.module.empty() && !rewrites::is_module(observe::module_now(observe::this_thread()), planned.module)) {
+  if (!planned.module.empty() && !policy::is_module(observe::module_now(observe::this_thread()), planned.module)) {
     return false;
   }
   return planned.file.empty() || observe::is_line_in_stack(planned.file, planned.line);

@@ -8,14 +8,14 @@
 #include <memory>
 #include <vector>
 
+#include "policy/recompute/operators.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/numeric_state.h"
 #include "profiler/rewrite/storage_versions.h"
-#include "rewrites/recompute/operators.h"
 
 namespace tapelens::rewrite {
 
-// One overload of an operator listed in rewrites/recompute/operators.h.
+// One overload of an operator listed in policy/recompute/operators.h.
 struct RepeatableOperator {
   recompute::Repeatable listed;
   c10::OperatorHandle op;

@@ -18,13 +18,13 @@
 #include <memory>
 #include <string_view>
 
-#include "rewrites/catalog.h"
-#include "rewrites/registration.h"
+#include "policy/catalog.h"
+#include "policy/registration.h"
 
 namespace tapelens::rewrite {
 
-using rewrites::Level;
-using rewrites::RewriteInfo;
+using policy::Level;
+using policy::RewriteInfo;
 class OperatorHost;  // operators.h
 
 // A saved field of a complete node that no other code knows yet.
@@ -56,7 +56,7 @@ class Encoding {
 // rewrite provides the id that users enable. At most one rewrite for each value, in plugins/: others are ignored.
 enum class Recomputes : uint8_t {
   nothing,
-  operators,  // results of cheap operators (rewrites/recompute); includes copies
+  operators,  // results of cheap operators (policy/recompute); includes copies
   copies,     // tensors with the same bits as a kept one: a copy, or the same computation from the same inputs
 };
 
@@ -95,7 +95,7 @@ struct RewriteInterface {
   using BuiltFor = const char*;  // PyTorch's version: other minor versions are refused
   static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };
-using RewritePlugin = rewrites::Registration<RewriteInterface>;
+using RewritePlugin = policy::Registration<RewriteInterface>;
 using RewriteEntry = const RewritePlugin* (*)();
 
 }  // namespace tapelens::rewrite

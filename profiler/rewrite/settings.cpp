@@ -3,7 +3,7 @@
 namespace tapelens::rewrite {
 
 const Settings& settings() {
-  static const auto* made = new Settings(rewrites::settings_of_environment());
+  static const auto* made = new Settings(policy::settings_of_environment());
   return *made;
 }
 

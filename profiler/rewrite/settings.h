@@ -3,13 +3,13 @@
 
 #include <string_view>
 
+#include "policy/wire.h"
 #include "profiler/rewrite/rewrite.h"
-#include "rewrites/wire.h"
 
 namespace tapelens::rewrite {
 
-using rewrites::Settings;
-using rewrites::Site;
+using policy::Settings;
+using policy::Site;
 
 // Read from the environment once, at the probe's start.
 const Settings& settings();

@@ -8,16 +8,16 @@
 #include <functional>
 #include <string>
 
+#include "policy/tally.h"
 #include "profiler/observe/observers.h"
 #include "profiler/rewrite/settings.h"
-#include "rewrites/tally.h"
 #include "trace/spool_file.h"
 
 namespace tapelens::rewrite {
 namespace {
 
 // Null: not requested, or a forked child. Never destroyed: other threads may count until the process ends.
-std::atomic<rewrites::Tally*> g_tally{nullptr};
+std::atomic<policy::Tally*> g_tally{nullptr};
 
 uint64_t hash_of(const RewriteSite& site) {
   const std::hash<std::string_view> hash;
@@ -26,7 +26,7 @@ uint64_t hash_of(const RewriteSite& site) {
 
 void count(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes,
            uint64_t kept) {
-  if (rewrites::Tally* tally = g_tally.load(std::memory_order_acquire)) {
+  if (policy::Tally* tally = g_tally.load(std::memory_order_acquire)) {
     tally->count(rewrite, level, reason, hash_of(site), bytes, kept);
   }
   if (observe::mode() != observe::Mode::full) return;
@@ -51,12 +51,12 @@ std::string open_tally() {
   trace::SpoolFile file;
   if (const int error = file.create(path.c_str()); error != 0) return path + ": " + strerror(error);
   trace::Loss why{};
-  void* mapped = file.extend(0, sizeof(rewrites::TallyFile), why);
+  void* mapped = file.extend(0, sizeof(policy::TallyFile), why);
   if (mapped == nullptr) {
     file.remove();
     return path + ": no room is left for it";
   }
-  g_tally.store(new rewrites::Tally(*static_cast<rewrites::TallyFile*>(mapped)), std::memory_order_release);
+  g_tally.store(new policy::Tally(*static_cast<policy::TallyFile*>(mapped)), std::memory_order_release);
   return {};
 }
 

@@ -36,7 +36,7 @@ file(APPEND ${TO}/unit_observe.cpp "#include \"saved_fields.cpp\"\n")
 unit(unit_record profiler/record/[a-z_0-9]+ profiler/cuda/[a-z_0-9]+)
 unit_with_cuda(unit_record cuda/caching_allocator cuda/not_attached)
 file(APPEND ${TO}/unit_record.cpp "#include \"profiler/probe/record_only.cpp\"\n#include \"profiler/probe/probe.cpp\"\n")
-unit(unit_plain trace/[a-z_]+ rewrites/recompute/[a-z_]+ simulated/settings/[a-z_]+ profiler/cpython/[a-z_]+ profiler/cupti/[a-z_]+)
+unit(unit_plain trace/[a-z_]+ policy/recompute/[a-z_]+ simulated/settings/[a-z_]+ profiler/cpython/[a-z_]+ profiler/cupti/[a-z_]+)
 
 file(GLOB_RECURSE _all RELATIVE ${TO} ${TO}/*)
 list(SORT _all)

@@ -1,11 +1,11 @@
-// The recompute budget (rewrites/recompute/budget.h) of a process, for all threads.
+// The recompute budget (policy/recompute/budget.h) of a process, for all threads.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "base/mutex.h"
-#include "rewrites/recompute/budget.h"
+#include "policy/recompute/budget.h"
 
 namespace tapelens::versions {
 

@@ -203,7 +203,7 @@ void Version::dependent_gone() noexcept {
 
 // ---- release
 
-// The view of versions for rewrites/recompute: its templates cannot say which version is locked. all_sources() locks
+// The view of versions for policy/recompute: its templates cannot say which version is locked. all_sources() locks
 // each source; the caller holds the lock of the first version.
 struct Version::View {
   static uint64_t bytes(const Version& version) { return version.bytes_; }

@@ -36,8 +36,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "policy/recompute/release.h"
 #include "profiler/versions/pool.h"
-#include "rewrites/recompute/release.h"
 
 namespace tapelens::versions {
 
@@ -243,7 +243,7 @@ class Version {
 
  private:
   friend class Rematerialization;
-  struct View;     // for rewrites/recompute
+  struct View;     // for policy/recompute
   struct Hopeful;  // the same, for the possible future of versions
 
   bool is_pinned() const TAPELENS_REQUIRES(lock_) { return pin_ != nullptr && (!pin_is_storage_ || is_alive()); }

@@ -1,6 +1,6 @@
 // Plans: each accepted plan can be described and passed to the run.
 #include "cli/plan_file.h"
-#include "rewrites/wire.h"
+#include "policy/wire.h"
 #include "tests/fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -11,8 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::must(!sites.error().message.empty());
     return 0;
   }
-  size_t said = rewrites::flat(*sites).size();
-  for (const rewrites::Site& site : *sites) said += rewrites::describe(site).size();
+  size_t said = policy::flat(*sites).size();
+  for (const policy::Site& site : *sites) said += policy::describe(site).size();
   fuzz::must(said > 0 || sites->empty());
   return 0;
 }

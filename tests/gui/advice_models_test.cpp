@@ -250,7 +250,7 @@ TEST_F(VerifyFile, AnIdenticalRunSaysWhatWasCompared) {
 }
 
 TEST_F(VerifyFile, ADifferenceIsNamedWithItsSite) {
-  rewrites::Site site;
+  policy::Site site;
   site.rewrite = "wide-save";
   site.module = "Net.a*";
   site.op = "aten::relu";

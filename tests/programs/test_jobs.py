@@ -31,6 +31,6 @@ def test_a_run_with_rewrites_enters_nothing_of_the_recording_and_the_other_way_r
 
 def test_a_run_whose_gpu_is_there_enters_nothing_of_a_simulated_one(tmp_path):
     for own in ([harness.BINARY, "run", "--apply", "lossless", "--"], [harness.BINARY, "record", "-o", tmp_path / "run", "--"]):
-        count, functions, _ = entered(own, "tapelens::simulated::")
+        count, functions, _ = entered(own, "tapelens::fake_kernels::")
         assert count > 10
-        assert {name.removeprefix("tapelens::simulated::").split("(")[0] for name in functions} == {"start"}
+        assert {name.removeprefix("tapelens::fake_kernels::").split("(")[0] for name in functions} == {"start"}

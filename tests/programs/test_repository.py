@@ -156,7 +156,7 @@ def test_only_relative_links_become_absolute(description):
     (r"from (0\.\d+) on", "trace/record.h", r"kSpoolMajor = (\d+),.* kOldestSpoolMinor = (\d+);"),
     (r"`schema_version` (\d+)", "analyzer/text/json.h", r"kSchemaVersion = (\d+);"),
     (r"`check --write-baseline` \| 0\.1 \| `version` (\d+)", "analyzer/compare/baseline.cpp", r"kVersion = (\d+);"),
-    (r"`tapelens_plan` (\d+)", "rewrites/plan.h", r"kPlanVersion = (\d+);"),
+    (r"`tapelens_plan` (\d+)", "policy/plan.h", r"kPlanVersion = (\d+);"),
     (r"`ranks` \| 0\.1 \| `version` (\d+)", "analyzer/ranks/summary_json.cpp", r"kVersion = (\d+);"),
     (r"`TAPELENS_ABI_VERSION` (\d+)", "capi/tapelens.h", r"TAPELENS_ABI_VERSION (\d+)"),
     (r"check interface (\d+)", "analyzer/check/check.h", r"kVersion = (\d+);"),

@@ -147,7 +147,7 @@ class Advise : public ::testing::Test {
   void SetUp() override {
     g_first = Behaviour{};
     g_second = Behaviour{"input"};
-    EXPECT_TRUE(checks.add(rewrites::registration_of<CheckInterface, First, Second>(), "test"));
+    EXPECT_TRUE(checks.add(policy::registration_of<CheckInterface, First, Second>(), "test"));
   }
   Layers layers;
   Checks checks;
@@ -295,7 +295,7 @@ TEST_F(Advise, WrongNamesAreSaid) {
 }
 
 TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
-  Plugin plugin = *rewrites::registration_of<CheckInterface, First>();
+  Plugin plugin = *policy::registration_of<CheckInterface, First>();
   const auto refused = [&] {
     const trace::Status added = checks.add(&plugin, "x.so");
     EXPECT_FALSE(added);
@@ -304,7 +304,7 @@ TEST_F(Advise, PluginsOfOtherBuildsAndDoubleIdsAreRefused) {
   EXPECT_NE(refused().find("there is a check 'test-a' already"), std::string::npos);
   plugin.interface = CheckInterface::kVersion + 1;
   EXPECT_TRUE(refused().starts_with("x.so: built for the check interface " + std::to_string(plugin.interface)));
-  plugin = *rewrites::registration_of<CheckInterface, First>();
+  plugin = *policy::registration_of<CheckInterface, First>();
   plugin.built_for ^= 1;
   EXPECT_NE(refused().find("another compiler"), std::string::npos);
   EXPECT_EQ(checks.entries().size(), 2U);

@@ -6,28 +6,28 @@
 
 #include "plugins/builtin.h"
 #include "plugins/wide-save/rule.h"
-#include "rewrites/catalog.h"
+#include "policy/catalog.h"
 
 namespace tapelens {
 namespace {
 
 TEST(Catalog, EachRewriteIsThereOnceAndNamesItself) {
-  const auto catalog = rewrites::catalog();
+  const auto catalog = policy::catalog();
   EXPECT_GE(catalog.size(), 8U);
-  EXPECT_TRUE(std::ranges::is_sorted(catalog, std::ranges::less_equal(), &rewrites::RewriteInfo::id))
+  EXPECT_TRUE(std::ranges::is_sorted(catalog, std::ranges::less_equal(), &policy::RewriteInfo::id))
       << "by id, no id twice";
-  for (const rewrites::RewriteInfo& rewrite : catalog) {
+  for (const policy::RewriteInfo& rewrite : catalog) {
     EXPECT_FALSE(rewrite.title.empty()) << rewrite.id;
     EXPECT_LE(rewrite.title.size(), 60U) << rewrite.id;
   }
 }
 
 TEST(Catalog, WhatReordersSumsIsNotOfTheSameBits) {
-  for (const rewrites::RewriteInfo& rewrite : rewrites::catalog()) {
-    EXPECT_EQ(rewrites::reorders_sums(rewrite.id), rewrite.reorders_sums);
-    EXPECT_TRUE(!rewrite.reorders_sums || rewrite.level >= rewrites::Level::equivalent) << rewrite.id;
+  for (const policy::RewriteInfo& rewrite : policy::catalog()) {
+    EXPECT_EQ(policy::reorders_sums(rewrite.id), rewrite.reorders_sums);
+    EXPECT_TRUE(!rewrite.reorders_sums || rewrite.level >= policy::Level::equivalent) << rewrite.id;
   }
-  EXPECT_FALSE(rewrites::reorders_sums("one-of-a-library"));
+  EXPECT_FALSE(policy::reorders_sums("one-of-a-library"));
 }
 
 TEST(Catalog, ACheckThatPredictsARewriteHasItsLevel) {
@@ -37,8 +37,8 @@ TEST(Catalog, ACheckThatPredictsARewriteHasItsLevel) {
     const check::CheckInfo info = entry.check->info();
     if (info.rewrite_level < 0) continue;
     ++predicted;
-    const auto rewrite = std::ranges::find(rewrites::catalog(), info.id, &rewrites::RewriteInfo::id);
-    ASSERT_NE(rewrite, rewrites::catalog().end()) << info.id;
+    const auto rewrite = std::ranges::find(policy::catalog(), info.id, &policy::RewriteInfo::id);
+    ASSERT_NE(rewrite, policy::catalog().end()) << info.id;
     EXPECT_EQ(info.rewrite_level, static_cast<int>(rewrite->level)) << info.id;
   }
   EXPECT_GE(predicted, 3);

@@ -46,7 +46,7 @@ using trace::Recording;
 class TwoRuns final : public verify::Runs {
  public:
   TwoRuns(const verify::Run& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
-  trace::Result<verify::Run> run(const rewrites::Settings& rewrites, const Wanted&) override {
+  trace::Result<verify::Run> run(const policy::Settings& rewrites, const Wanted&) override {
     return rewrites.on ? verify::read_run(rewritten_) : bare_;
   }
   void tell(const std::string&) override {}
@@ -58,7 +58,7 @@ class TwoRuns final : public verify::Runs {
 
 std::string verdict(const verify::Run& bare, const std::string& path) {
   TwoRuns runs(bare, path);
-  rewrites::Settings settings;
+  policy::Settings settings;
   settings.on = true;
   settings.level = "lossless";
   const auto found = verify::verify(runs, settings);

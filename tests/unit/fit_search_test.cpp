@@ -83,7 +83,7 @@ class Program final : public experiment::Runs {
 };
 
 Setting card(int64_t mebibytes, const std::string& gpu = "H100", const std::string& apply = "") {
-  rewrites::Settings rewrites;
+  policy::Settings rewrites;
   rewrites.on = !apply.empty();
   return {gpu, "NVIDIA " + gpu, Bytes{mebibytes * kMiB}, apply, rewrites};
 }

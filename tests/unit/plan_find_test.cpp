@@ -18,7 +18,7 @@ using experiment::Outcome;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 // 20 GiB as it is, 16 lossless, 12 bitwise, and between 12 and 6 with a recompute budget of 5 % to 34 %.
-double gibibytes(const rewrites::Settings& settings) {
+double gibibytes(const policy::Settings& settings) {
   if (!settings.on) return 20;
   if (settings.level == "lossless") return 16;
   if (settings.level == "bitwise") return 12;
@@ -44,8 +44,8 @@ class Program final : public experiment::Runs {
   }
   void tell(const std::string& result) override { told.push_back(result); }
 
-  std::function<double(const rewrites::Settings&)> needs = gibibytes;
-  std::function<Outcome(const rewrites::Settings&)> outcome = [](const auto&) { return Outcome::measured; };
+  std::function<double(const policy::Settings&)> needs = gibibytes;
+  std::function<Outcome(const policy::Settings&)> outcome = [](const auto&) { return Outcome::measured; };
   bool is_on_gpu = true;
   Bytes device{};  // 0: any request is served
   size_t interrupted_after = 100;
@@ -84,7 +84,7 @@ TEST(Plan, TheBudgetOfRecomputationIsTheSmallestOrFillsTheMemory) {
       const Tried& tried = plan.tried[*plan.chosen];
       EXPECT_EQ(tried.choice.level, "recompute");
       EXPECT_LE(tried.bytes.value, static_cast<int64_t>(size * kGiB));
-      rewrites::Settings less = settings_of(tried.choice);
+      policy::Settings less = settings_of(tried.choice);
       less.budget = *less.budget - 0.02;
       const bool is_full = static_cast<double>(tried.bytes.value) >= 0.97 * size * kGiB;
       EXPECT_TRUE(is_full || gibibytes(less) > size) << "a smaller budget is enough";
@@ -131,7 +131,7 @@ TEST(Plan, AProgramThatFailsHasNoPlan) {
 
 TEST(Plan, ARewrittenRunThatFailsIsNotChosen) {
   Program program;
-  program.outcome = [](const rewrites::Settings& settings) {
+  program.outcome = [](const policy::Settings& settings) {
     return settings.level == "bitwise" ? Outcome::failed : Outcome::measured;
   };
   EXPECT_NE(chosen(plan_for(program, 12.5)), "bitwise");

@@ -1,7 +1,7 @@
 // The memory that the tensors of a call share.
 #include <gtest/gtest.h>
 
-#include "profiler/simulated/regions.h"
+#include "profiler/fake_kernels/regions.h"
 
 namespace tapelens::simulated {
 namespace {

@@ -17,8 +17,8 @@ namespace {
 using trace::ChecksumOf;
 using trace::ErrorKind;
 
-rewrites::Site site(const std::string& rewrite, uint32_t line) {
-  rewrites::Site made;
+policy::Site site(const std::string& rewrite, uint32_t line) {
+  policy::Site made;
   made.rewrite = rewrite;
   made.file = "train.py";
   made.line = line;
@@ -39,8 +39,8 @@ Run::Process process(int32_t rank, uint64_t gradient = 7) {
 // A program with sites at some lines. Some sites are wrong. Settings select the sites to apply.
 class Program : public Runs {
  public:
-  std::vector<rewrites::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
-                                    site("wide-save", 4), site("expanded-save", 5)};
+  std::vector<policy::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
+                                  site("wide-save", 4), site("expanded-save", 5)};
   std::map<std::string, int> levels{{"unneeded-save", 0}, {"wide-save", 1}, {"expanded-save", 3}};
   std::set<uint32_t> wrong;     // lines of sites that change the second step's gradient
   std::set<uint32_t> crashing;  // lines of sites that change the exit code
@@ -57,13 +57,13 @@ class Program : public Runs {
     bare_run.figures.peak = Bytes{1000};
     bare_run.processes = {process(-1)};
   }
-  trace::Result<Run> run(const rewrites::Settings& rewrites, const Wanted& wanted) override {
+  trace::Result<Run> run(const policy::Settings& rewrites, const Wanted& wanted) override {
     names.push_back(wanted.name);
     if (const auto failed = fails.find(wanted.name); failed != fails.end()) return failed->second;
     Run run = wanted.patched && patched_run ? *patched_run : bare_run;
     if (is_random && wanted.name == "bare-again" && !run.processes.empty()) run.processes = {process(-1, 1234)};
-    for (const rewrites::Site& one : sites) {
-      const bool is_named = std::ranges::any_of(rewrites.sites, [&](const rewrites::Site& named) {
+    for (const policy::Site& one : sites) {
+      const bool is_named = std::ranges::any_of(rewrites.sites, [&](const policy::Site& named) {
         return named.rewrite == one.rewrite && named.line == one.line;
       });
       if (!rewrites.on || !(rewrites.has(one.rewrite, levels[one.rewrite]) || is_named)) continue;
@@ -81,8 +81,8 @@ class Program : public Runs {
   void tell(const std::string& line) override { told.push_back(line); }
 };
 
-rewrites::Settings level(const std::string& name) {
-  rewrites::Settings settings;
+policy::Settings level(const std::string& name) {
+  policy::Settings settings;
   settings.on = true;
   settings.level = name;
   return settings;
@@ -170,7 +170,7 @@ TEST(Verify, OfALevelTheRewriteAndThenItsSiteIsFound) {
 TEST(Verify, OfAPlanTheFirstSiteThatMakesTheDifferenceIsFoundInItsOrder) {
   Program program;
   program.wrong = {2, 4};
-  rewrites::Settings plan = level("");
+  policy::Settings plan = level("");
   plan.sites = {site("wide-save", 4), site("unneeded-save", 1), site("wide-save", 3), site("wide-save", 2)};
   plan.sites[0].finding = "0123456789abcdef";
   const auto verdict = verify(program, plan);
@@ -253,7 +253,7 @@ TEST(Verify, ASearchThatCannotGoOnNamesWhatItHas) {
 TEST(Verify, WhatAddsInAnotherOrderIsMeasuredWhereAllElseIsTheSame) {
   Program program;
   program.wrong = {5};
-  rewrites::Settings settings = level("bitwise");
+  policy::Settings settings = level("bitwise");
   settings.allowed = {"expanded-save"};
   const auto verdict = verify(program, settings);
   ASSERT_TRUE(verdict && verdict->rounding);

@@ -77,7 +77,7 @@ TEST(VerdictJson, WhatIsWrittenIsReadAsTheSame) {
 
   for (const Kind kind : {Kind::loss, Kind::gradient, Kind::parameter, Kind::exit_code}) {
     Verdict one = identical;
-    one.difference = Difference{kind, -1, 0, "", "0", "70", "", rewrites::Site{}};
+    one.difference = Difference{kind, -1, 0, "", "0", "70", "", policy::Site{}};
     EXPECT_EQ(read(verdict_json(one)), one) << kind_name(kind);
   }
 }

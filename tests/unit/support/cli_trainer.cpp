@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "rewrites/tally_file.h"
+#include "policy/tally_file.h"
 #include "trace/spool_writer.h"
 #include "trace/variables.h"
 
@@ -130,7 +130,7 @@ void explain(const char* folder, const std::string& why, bool is_said) {
 }
 
 void write_tally(uint64_t applied) {
-  using namespace tapelens::rewrites;
+  using namespace tapelens::policy;
   const auto file = std::make_unique<TallyFile>();
   file->magic = kTallyMagic;
   const auto row = [&](const char* rewrite, const char* reason, uint32_t level, uint64_t sites, uint64_t bytes,

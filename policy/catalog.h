@@ -1,0 +1,21 @@
+// The list of rewrites. Each is declared in the rule.h of its folder in plugins/; plugins/CMakeLists.txt collects them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "policy/level.h"
+
+namespace tapelens::policy {
+
+struct RewriteInfo {
+  std::string_view id;  // "wide-save": the id of the check that finds what it fixes, if there is a check
+  Level level;
+  std::string_view title;      // "masks as bits", at most 60 characters
+  bool reorders_sums = false;  // whether bits may differ because the same numbers are added in another order
+};
+// Tapelens's own rewrites by id; a shared library may add others.
+std::span<const RewriteInfo> catalog();
+bool reorders_sums(std::string_view id);  // false for ids outside of the catalog
+
+}  // namespace tapelens::policy
