@@ -1,6 +1,7 @@
 #include "analyzer/experiment/reading.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <set>
@@ -63,6 +64,19 @@ void read_steps(const peak::Analysis& analysis, Reading& reading) {
   reading.most_step_ns = times.back();
 }
 
+// The bytes at the peak that no rewrite of saved tensors can avoid.
+Bytes state_at(const peak::PeakSet& peak) {
+  using peak::HolderKind;
+  constexpr std::array kState = {HolderKind::parameter, HolderKind::buffer, HolderKind::gradient,
+                                 HolderKind::optimizer_state};
+  Bytes state;
+  for (const peak::Member& member : peak.members) {
+    const auto holders = peak.holders_of(member);
+    if (std::ranges::find_first_of(holders, kState, {}, &peak::Holder::kind) != holders.end()) state += member.bytes;
+  }
+  return state;
+}
+
 void read_peak(const run::DeviceRun& device, Reading& reading) {
   const peak::Analysis& analysis = device.of().analysis();
   const std::vector<Step>& steps = analysis.steps();
@@ -71,6 +85,8 @@ void read_peak(const run::DeviceRun& device, Reading& reading) {
   reading.peak = largest.bytes;
   reading.phase = analysis.phases().at(largest.when.time);
   reading.peak_step = model::step_index_at(steps, largest.when.time);
+  reading.state = state_at(device.analysis().peak());
+  reading.torch_version = analysis.information("torch_version");
   reading.is_simulated = device.is_gpu() && !analysis.information("simulated_gpu").empty();
   if (steps.size() > 1) {
     reading.later_peak = device.analysis().timeline().largest({steps[1].when.begin, steps.back().when.end}).bytes;

@@ -30,6 +30,7 @@ struct Reading {
   Bytes peak;          // requested bytes
   model::Phase phase{};
   uint32_t peak_step = 0;  // the first step with it
+  Bytes state;                   // parameters, buffers, gradients and the optimizer's state at the peak
   Bytes later_peak;        // without the first step, which may compile; 0: no such step
   uint64_t steps = 0;      // completed ones
   // Median, shortest and longest step, without the first. 0 without such steps, and on a simulated GPU, whose kernels
@@ -37,6 +38,7 @@ struct Reading {
   int64_t step_ns = 0, least_step_ns = 0, most_step_ns = 0;
   Kept kept;  // in the last completed step
   bool is_simulated = false;
+  std::string torch_version;  // "2.15.0+cu130"
 
   // From all GPUs of all processes:
   bool uses_gpu = false;
