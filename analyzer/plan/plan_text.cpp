@@ -46,6 +46,9 @@ std::string plan_text(const Plan& plan) {
   if (const Tried* least = plan.least(); least != nullptr) {
     text += ": the least is " + bytes_text(least->bytes) +
             (least->choice.level.empty() ? ", without rewrites" : ", with " + options_of(least->choice));
+    if (least->reading.state.value > 0) {
+      text += "; parameters, gradients and optimizer state are " + bytes_text(least->reading.state) + " of it";
+    }
   } else {
     text += " with any rewrite that keeps the bits";
   }
