@@ -3,10 +3,12 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "analyzer/fit/fit_json.h"
 #include "analyzer/fit/fit_text.h"
 #include "analyzer/fit/sizes.h"
+#include "analyzer/plan/plan.h"
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/command_inputs.h"
@@ -33,11 +35,35 @@ struct FitOptions {
   ApplyingOptions applying;
 };
 
+// The rewrites of a further search on each GPU, with their name in the result.
+using Applied = std::pair<std::string, policy::Settings>;
+
 // "lossless", "plan.json and shared-save"
 std::string what_is_applied(const ApplyingOptions& options) {
   std::vector<std::string> words = options.apply;
   words.insert(words.end(), options.allow.begin(), options.allow.end());
   return joined(words, " and ");
+}
+
+// "auto": the rewrites that cost no time, and all that `tapelens run --fit` may choose.
+std::vector<Applied> read_applied(const CLI::App& sub, const ApplyingOptions& options) {
+  if (std::ranges::count(options.apply, fit::kAuto) == 0) {
+    policy::Settings applying = read_applying(sub, options);
+    if (!applying.on) return {};
+    return {{what_is_applied(options), std::move(applying)}};
+  }
+  if (options.apply.size() + options.allow.size() > 1 || !options.budget.empty()) {
+    throw CLI::ValidationError("--apply", "auto chooses the rewrites: give no other, and no --recompute-budget");
+  }
+  std::vector<Applied> all;
+  for (const plan::Choice& choice : {plan::cheap(), plan::least()}) {
+    ApplyingOptions one = options;
+    one.apply = {choice.level};
+    policy::Settings applying = read_applying(sub, one);
+    applying.budget = plan::settings_of(choice).budget;
+    all.emplace_back(choice == plan::least() ? fit::kAuto : choice.level, std::move(applying));
+  }
+  return all;
 }
 
 std::vector<uint64_t> read_sizes(const FitOptions& options, const std::vector<std::string>& command) {
@@ -112,6 +138,7 @@ Run declare_fit(CLI::App& sub) {
       "  tapelens fit --gpu H100,L4,T4 --vary 8..512:8 -- python train.py batch={}\n"
       "  tapelens fit --gpu H100 --vary 512,2048 --all -- python train.py --context {}\n"
       "  tapelens fit --gpu L4 --vary 1..64 --apply lossless -- python train.py -b {}\n"
+      "  tapelens fit --gpu L4 --vary 1..64 --apply auto -- python train.py -b {}   with tapelens run --fit\n"
       "  tapelens fit --gpu L4x8 --vary 1..9 -- torchrun --nproc-per-node 8 train.py {}\n"
       "  tapelens fit --list-gpus   the GPUs that can be simulated\n"
       "\n"
@@ -149,6 +176,8 @@ Run declare_fit(CLI::App& sub) {
       ->capture_default_str();
   add_simulation_details(sub, options->simulating);
   add_choosing_options(sub, options->applying);
+  CLI::Option* apply = sub.get_option("--apply");
+  apply->type_name("{" + std::string(fit::kAuto) + "," + apply->get_type_name().substr(1));
   add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
   add_output_option(sub, options->output);
   sub.add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
@@ -160,7 +189,7 @@ Run declare_fit(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens fit --gpu A100-40GB -- python train.py", kUsage);
     }
-    const policy::Settings applying = read_applying(sub, options->applying);
+    const std::vector<Applied> applied = read_applied(sub, options->applying);
     fit::Wanted wanted;
     wanted.sizes = read_sizes(*options, command);
     wanted.every = options->every;
@@ -174,12 +203,14 @@ Run declare_fit(CLI::App& sub) {
       gpus.push_back(settings_of(one));
       wanted.settings.push_back({gpu, gpus.back().name, trace::Bytes{static_cast<int64_t>(gpus.back().bytes)}, ""});
     }
-    if (applying.on) {
-      for (size_t i = gpus.size(); i-- > 0;) {
-        fit::Setting rewritten = wanted.settings[i];
-        rewritten.apply = what_is_applied(options->applying);
-        rewritten.rewrites = applying;
-        wanted.settings.insert(wanted.settings.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rewritten));
+    for (size_t i = gpus.size(); i-- > 0;) {
+      const fit::Setting bare = wanted.settings[i];
+      auto at = wanted.settings.begin() + static_cast<std::ptrdiff_t>(i);
+      for (const auto& [name, rewrites] : applied) {
+        fit::Setting rewritten = bare;
+        rewritten.apply = name;
+        rewritten.rewrites = rewrites;
+        at = wanted.settings.insert(at + 1, std::move(rewritten));
       }
     }
     ExperimentRuns::Common common{.command = command,

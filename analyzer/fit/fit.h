@@ -16,6 +16,9 @@ using trace::Bytes;
 
 using experiment::Outcome;
 
+// Setting::apply: all that `tapelens run --fit` may choose.
+inline constexpr const char* kAuto = "auto";
+
 // One run of the program.
 struct Point : experiment::Attempt {
   uint64_t size = 0;  // 0: nothing in the command varies

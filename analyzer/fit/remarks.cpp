@@ -126,6 +126,10 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("Rewrites" + of + ": " + fits->rewritten +
                   (fits->was_rewritten ? "." : "; this is what fits without --apply."));
   }
+  if (series.setting.apply == kAuto && fits->was_rewritten) {
+    all.push_back("tapelens run --fit " + std::to_string(series.setting.memory.value >> 20) +
+                  "MiB applies only what a size needs of these rewrites.");
+  }
   if (const Bytes left = series.setting.memory - fits->reading.reserved; left < peak::kMostlyOutside) {
     all.push_back("The headroom" + of + ", " + bytes_text(left) +
                   ", may not hold what is outside of PyTorch's allocator on a real GPU.");
