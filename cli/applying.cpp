@@ -44,10 +44,20 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
-void read_sites(const std::string& path, const std::vector<std::string>& known, policy::Settings& applying) {
-  auto sites = read_plan(path, known);
-  if (!sites) throw CLI::ValidationError("--apply", sites.error().message);
-  std::ranges::move(*sites, std::back_inserter(applying.sites));
+void set_level(const std::string& level, policy::Settings& applying) {
+  if (!applying.level.empty() && applying.level != level) {
+    throw CLI::ValidationError(
+        "--apply", applying.level + " and " + level + " were both given: each level contains the one before it");
+  }
+  applying.level = level;
+}
+
+void read_plan_into(const std::string& path, const std::vector<std::string>& known, policy::Settings& applying) {
+  auto plan = read_plan(path, known);
+  if (!plan) throw CLI::ValidationError("--apply", plan.error().message);
+  if (!plan->level.empty()) set_level(plan->level, applying);
+  if (plan->budget) applying.budget = plan->budget;
+  std::ranges::move(plan->sites, std::back_inserter(applying.sites));
 }
 
 std::vector<std::string> level_names() {
@@ -58,11 +68,7 @@ std::vector<std::string> level_names() {
 
 void read_apply(const std::string& text, const std::vector<std::string>& known, policy::Settings& applying) {
   if (policy::highest_level(text) != policy::kNone) {
-    if (!applying.level.empty() && applying.level != text) {
-      throw CLI::ValidationError(
-          "--apply", applying.level + " and " + text + " were both given: each level contains the one before it");
-    }
-    applying.level = text;
+    set_level(text, applying);
     return;
   }
   std::error_code error;
@@ -71,7 +77,7 @@ void read_apply(const std::string& text, const std::vector<std::string>& known, 
     throw CLI::ValidationError("--apply", "'" + text + "' is neither " + joined(level_names(), ", ") + " nor a plan" +
                                               (meant ? "; did you mean '" + *meant + "'?" : ""));
   }
-  read_sites(text, known, applying);
+  read_plan_into(text, known, applying);
 }
 
 std::string plugin_path(const std::string& text) {

@@ -7,6 +7,7 @@
 
 #include "analyzer/text/json.h"
 #include "cli/text.h"
+#include "policy/level.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {
@@ -68,9 +69,54 @@ std::string name_of(size_t number, const Site& site) {
   return name;
 }
 
+// The level and the budget. Returns the error in one sentence; empty if none.
+std::string take_level(const Json& plan, policy::Selection& selection) {
+  if (std::string wrong = take_text(plan, "level", selection.level); !wrong.empty()) return wrong;
+  if (!selection.level.empty() && policy::highest_level(selection.level) == policy::kNone) {
+    return "there is no level '" + selection.level + "'";
+  }
+  const auto budget = plan.find("recompute_budget");
+  if (budget == plan.end() || budget->is_null()) return {};
+  if (!budget->is_number() || !(*budget >= 0 && *budget <= 1)) return "'recompute_budget' is not a share from 0 to 1";
+  selection.budget = budget->get<double>();
+  return {};
+}
+
+// The error in one sentence; empty if none.
+std::string take_sites(const Json& sites, const std::vector<std::string>& known, policy::Selection& selection) {
+  for (size_t i = 0; i < sites.size(); ++i) {
+    Site site;
+    const Json& json = sites[i];
+    if (const std::string wrong = take_site(json, site, known); !wrong.empty()) {
+      return name_of(i + 1, site) + ": " + wrong;
+    }
+    const auto enabled = json.find("enabled");
+    if (enabled != json.end() && !enabled->is_boolean()) {
+      return name_of(i + 1, site) + ": 'enabled' is neither true nor false";
+    }
+    if (enabled == json.end() || enabled->get<bool>()) selection.sites.push_back(std::move(site));
+  }
+  return {};
+}
+
+constexpr const char* kWriteOne = ": write one with tapelens advise --write-plan or tapelens run --fit --write-plan";
+
+// The error in one sentence; empty if it is a plan of a known version.
+std::string check_version(const Json& plan) {
+  const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
+  if (version == plan.end() || !version->is_number_integer()) {
+    return std::string("it is no plan: 'tapelens_plan' is missing") + kWriteOne;
+  }
+  if (*version < 1 || *version > policy::kPlanVersion) {
+    return "a plan of version " + version->dump() + ", this tapelens reads 1 to " +
+           std::to_string(policy::kPlanVersion) + kWriteOne;
+  }
+  return {};
+}
+
 }  // namespace
 
-trace::Result<std::vector<policy::Site>> read_plan(const std::string& path, const std::vector<std::string>& known) {
+trace::Result<policy::Selection> read_plan(const std::string& path, const std::vector<std::string>& known) {
   const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
   const auto text = trace::read_regular_file(path, kMostPlanBytes);
   if (!text) return failed("cannot be read: " + text.error().message);
@@ -78,34 +124,17 @@ trace::Result<std::vector<policy::Site>> read_plan(const std::string& path, cons
   try {
     plan = text::parse_bounded<Json>(*text);
   } catch (const Json::parse_error&) {
-    return failed("it is no JSON: write a plan with tapelens advise --write-plan");
+    return failed(std::string("it is no JSON") + kWriteOne);
   } catch (const Json::exception&) {
-    return failed("it is no plan: its JSON is too deep: write one with tapelens advise --write-plan");
+    return failed(std::string("it is no plan: its JSON is too deep") + kWriteOne);
   }
-  const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
-  if (version == plan.end() || !version->is_number_integer()) {
-    return failed("it is no plan: 'tapelens_plan' is missing: write one with tapelens advise --write-plan");
-  }
-  if (*version != policy::kPlanVersion) {
-    return failed("a plan of version " + version->dump() + ", this tapelens reads " +
-                  std::to_string(policy::kPlanVersion) + ": write it again with tapelens advise --write-plan");
-  }
+  if (const std::string wrong = check_version(plan); !wrong.empty()) return failed(wrong);
+  policy::Selection selection;
+  if (const std::string wrong = take_level(plan, selection); !wrong.empty()) return failed(wrong);
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");
-  std::vector<Site> chosen;
-  for (size_t i = 0; i < sites->size(); ++i) {
-    Site site;
-    const Json& json = (*sites)[i];
-    if (const std::string wrong = take_site(json, site, known); !wrong.empty()) {
-      return failed(name_of(i + 1, site) + ": " + wrong);
-    }
-    const auto enabled = json.find("enabled");
-    if (enabled != json.end() && !enabled->is_boolean()) {
-      return failed(name_of(i + 1, site) + ": 'enabled' is neither true nor false");
-    }
-    if (enabled == json.end() || enabled->get<bool>()) chosen.push_back(std::move(site));
-  }
-  return chosen;
+  if (const std::string wrong = take_sites(*sites, known, selection); !wrong.empty()) return failed(wrong);
+  return selection;
 }
 
 }  // namespace tapelens::cli

@@ -1,4 +1,5 @@
-// Reads and checks a plan from `tapelens advise --write-plan`, which the user may have edited.
+// Reads and checks a plan from `tapelens advise --write-plan` or `tapelens run --fit --write-plan`, which the user may
+// have edited.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace tapelens::cli {
 
-// The enabled sites. `known`: the existing rewrites; empty: any name is allowed. The error names the file and the site,
-// and says what is wrong.
-trace::Result<std::vector<policy::Site>> read_plan(const std::string& path, const std::vector<std::string>& known);
+// Its level and recompute budget, if it has them, and its enabled sites. `known`: the existing rewrites; empty: any
+// name is allowed. The error names the file and the site, and says what is wrong.
+trace::Result<policy::Selection> read_plan(const std::string& path, const std::vector<std::string>& known);
 
 }  // namespace tapelens::cli

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/short_run.h"
 #include "cli/temporary_folder.h"
+#include "cli/text.h"
 
 namespace tapelens::cli {
 namespace {
@@ -21,33 +22,53 @@ namespace {
 constexpr uint64_t kSteps = 3;
 constexpr std::chrono::minutes kLimit{10};  // of each run
 
-const char* const kGpu = "planned";  // Variation::gpu
+// Variation::gpu: a GPU of the wanted size, and one with more memory than any program needs.
+const char* const kSmall = "planned";
+const char* const kRoomy = "roomy";
+constexpr uint64_t kRoomyBytes = uint64_t{1} << 40;
 
 }  // namespace
+
+void add_fit_option(CLI::App& sub, std::string& size) {
+  sub.add_option("--fit", size,
+                 "Apply the cheapest rewrites with which the command needs at most this memory: reserved by a GPU, or "
+                 "at the peak on the CPU")
+      ->type_name("SIZE");
+}
+
+uint64_t size_to_fit(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB");
+  return *bytes;
+}
 
 Planned plan_to_fit(uint64_t size, const std::optional<simulated::Settings>& gpu,
                     const std::vector<std::string>& command) {
   std::optional<TemporaryFolder> temporary;
   auto folder = folder_for_runs("", temporary);
-  if (!folder) return {{}, fail(folder.error())};
+  if (!folder) return {{}, {}, fail(folder.error())};
   ExperimentRuns runs({.command = command,
                        .folder = std::move(*folder),
                        .steps = kSteps,
                        .limit = kLimit,
                        .inputs = files_in_command(command)});
-  if (!runs.reason().empty()) return {{}, fail({runs.reason(), trace::ErrorKind::usage})};
-  std::optional<simulated::Settings> small = gpu;
-  if (small) small->bytes = size;
-  if (const std::string why = runs.add_gpu(kGpu, small); !why.empty())
-    return {{}, fail({why, trace::ErrorKind::usage})};
-  const auto plan = plan::find(runs, {.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kGpu});
-  if (!plan) return {{}, fail(plan.error())};
-  if (plan->stop == plan::Stop::interrupted) return {{}, 130};
+  if (!runs.reason().empty()) return {{}, {}, fail({runs.reason(), trace::ErrorKind::usage})};
+  plan::Wanted wanted{.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kSmall, .roomy = gpu ? kRoomy : ""};
+  std::optional<simulated::Settings> device = gpu;
+  if (device) device->bytes = size;
+  std::string why = runs.add_gpu(kSmall, device);
+  if (device) device->bytes = kRoomyBytes;
+  if (device && why.empty()) why = runs.add_gpu(kRoomy, device);
+  if (!why.empty()) return {{}, {}, fail({why, trace::ErrorKind::usage})};
+  auto plan = plan::find(runs, wanted);
+  if (!plan) return {{}, {}, fail(plan.error())};
+  if (plan->stop == plan::Stop::interrupted) return {{}, {}, 130};
   say(text::printable(plan::plan_text(*plan)));
   std::istringstream words(experiment::last_words_text(plan->tried.front(), ""));
   for (std::string line; plan->stop == plan::Stop::failed && std::getline(words, line);) say(text::printable(line));
-  if (!plan->chosen) return {{}, plan->stop == plan::Stop::failed ? kCommandFailed : kNo};
-  return {plan::settings_of(plan->tried[*plan->chosen].choice), 0};
+  if (!plan->chosen) return {{}, {}, plan->stop == plan::Stop::failed ? kCommandFailed : kNo};
+  policy::Settings rewrites = plan::settings_of(plan->tried[*plan->chosen].choice);
+  return {std::move(rewrites), std::move(*plan), 0};
 }
 
 }  // namespace tapelens::cli

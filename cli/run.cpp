@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyzer/plan/plan_json.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
+#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/options.h"
+#include "cli/output.h"
+#include "cli/output_kinds.h"
 #include "cli/planning.h"
 #include "cli/preload.h"
 #include "cli/simulating.h"
@@ -24,13 +29,19 @@ struct RunOptions {
   ApplyingOptions applying;
   SimulatingOptions simulating;
   std::string fit;
+  OutputPlace plan;  // of --write-plan
   bool quiet = false;
 };
 
-uint64_t read_size(const std::string& text) {
-  const auto bytes = parse_bytes(text);
-  if (!bytes || *bytes == 0) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB");
-  return *bytes;
+// Writes the plan instead of running the command with it.
+int write_plan(const RunOptions& options, const plan::Plan& plan, const std::vector<std::string>& command) {
+  const int code = write_output(plan::plan_json(plan, text::shell_quote(command), options.simulating.gpu),
+                                rendering(options.plan, plan_kind(), {}, files_in_command(command)));
+  if (code == kFine && !options.plan.is_standard()) {
+    say("wrote " + options.plan.path + ". Next: tapelens run --apply " + text::shell_quote(options.plan.path) +
+        " -- " + text::shell_quote(command));
+  }
+  return code;
 }
 
 int run(const RunOptions& options, const policy::Settings& applying, const std::optional<simulated::Settings>& gpu,
@@ -82,9 +93,11 @@ Run declare_run(CLI::App& sub) {
       "  tapelens run --apply plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
       "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n"
       "  tapelens run --fit 24GiB -- python train.py   with the rewrites that it needs for that\n"
+      "  tapelens run --fit 24GiB --gpu A10G --write-plan plan.json -- python train.py\n"
       "  tapelens run --gpu H100 -- python train.py\n"
       "\n"
-      "--fit runs the first three steps of the command up to eight times; files that they write stay. Then it runs the "
+      "--fit runs the first three steps of the command at most eight times; files that they write stay. Then it runs "
+      "the "
       "command with the cheapest rewrites that fit, and the same bits. With --gpu these short runs need no GPU. The "
       "exit code is 1 if no rewrites are enough.\n"
       "\n"
@@ -92,13 +105,16 @@ Run declare_run(CLI::App& sub) {
       "Results that tapelens verify proves equal with these options are equal here too.");
   const auto options = std::make_shared<RunOptions>();
   add_applying_options(sub, options->applying);
-  sub.add_option("--fit", options->fit,
-                 "Apply the cheapest rewrites with which the command needs at most this memory: reserved by a GPU, or "
-                 "at the peak on the CPU")
-      ->type_name("SIZE");
+  add_fit_option(sub, options->fit);
+  CLI::Option* plan =
+      sub.add_option("--write-plan", options->plan.path,
+                     "With --fit: write the plan to a file, for --apply, instead of running the command")
+          ->type_name("PATH");
+  plan->needs(sub.get_option("--fit"));
+  add_force_option(sub, options->plan.is_forced);
   add_simulating_options(sub, options->simulating);
   sub.add_flag("--quiet", options->quiet, "Print no closing line");
-  return [&sub, options](const Words& command) {
+  return [&sub, options, plan](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
@@ -106,9 +122,14 @@ Run declare_run(CLI::App& sub) {
     const std::optional<simulated::Settings> gpu = read_simulating(sub, options->simulating);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
-      const uint64_t size = read_size(options->fit);
+      const uint64_t size = size_to_fit(options->fit);
+      if (plan->count() > 0) {
+        const int code = check_outputs({rendering(options->plan, plan_kind(), {}, files_in_command(command))});
+        if (code != kFine) return code;
+      }
       Planned planned = plan_to_fit(size, gpu, command);
       if (planned.exit_code != 0) return planned.exit_code;
+      if (plan->count() > 0) return write_plan(*options, planned.plan, command);
       if (!planned.rewrites.on && !gpu) return say_end(become_command(command));
       applying = std::move(planned.rewrites);
     } else if (!applying.on && !gpu) {

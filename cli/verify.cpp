@@ -7,6 +7,7 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/text/escape.h"
+#include "analyzer/text/format.h"
 #include "analyzer/verify/verdict_json.h"
 #include "analyzer/verify/verdict_text.h"
 #include "cli/applying.h"
@@ -16,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_kinds.h"
+#include "cli/planning.h"
 #include "cli/temporary_folder.h"
 #include "cli/verify_runs.h"
 
@@ -27,7 +29,7 @@ namespace fs = std::filesystem;
 struct VerifyOptions {
   ApplyingOptions applying;
   int64_t steps = 0;
-  std::string format = "text", keep, patch;
+  std::string format = "text", keep, patch, fit;
   OutputPlace output;
 };
 
@@ -73,7 +75,12 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
           ? verdict_json(*verdict)
           : text::printable_lines(verdict_text(*verdict, runs.last_words(patched ? "patched" : "rewritten")));
   if (const int code = write_output(text, output)) return code;
-  return exit_code_of(verdict->answer());
+  const int code = exit_code_of(verdict->answer());
+  if (code != kFine || options.fit.empty()) return code;
+  const model::Bytes size{static_cast<int64_t>(size_to_fit(options.fit))}, peak = verdict->rewritten.peak;
+  say("the peak of the whole run, " + text::bytes_text(peak) + ", is " + (peak <= size ? "within " : "larger than ") +
+      text::bytes_text(size));
+  return peak <= size ? kFine : kNo;
 }
 
 }  // namespace
@@ -84,6 +91,7 @@ Run declare_verify(CLI::App& sub) {
       "  tapelens verify --apply lossless -- python train.py --epochs 1\n"
       "  tapelens verify --apply plan.json --steps 3 -- python train.py\n"
       "  tapelens verify --apply bitwise --poison --format json -- ./trainer\n"
+      "  tapelens verify --fit 24GiB -- python train.py   the rewrites of tapelens run --fit, and the peak\n"
       "  tapelens verify --patch fix.patch -- python train.py   a patch of tapelens advise, or your own\n"
       "\n"
       "The command must be deterministic: seed it. It runs with PYTHONHASHSEED=0 and without standard input. Its first "
@@ -93,7 +101,7 @@ Run declare_verify(CLI::App& sub) {
       "\n"
       "Exit codes:\n"
       "  0   identical\n"
-      "  1   different\n"
+      "  1   different, or larger than --fit\n"
       "  2   wrong usage\n"
       "  3   nothing was recorded\n"
       "  4   a recording is incomplete\n"
@@ -109,14 +117,22 @@ Run declare_verify(CLI::App& sub) {
   add_output_option(sub, options->output);
   CLI::Option* patch =
       sub.add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
-  for (const char* other : {"--apply", "--allow"}) patch->excludes(sub.get_option(other));
+  add_fit_option(sub, options->fit);
+  for (const char* other : {"--apply", "--allow", "--fit"}) patch->excludes(sub.get_option(other));
   sub.add_option("--keep", options->keep, "Keep the recordings and the output of the later runs in this folder")
       ->type_name("DIR");
   return [&sub, steps, options](const Words& command) {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
-    const policy::Settings applying = read_applying(sub, options->applying);
+    policy::Settings applying = read_applying(sub, options->applying);
+    if (!options->fit.empty()) {
+      if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
+      Planned planned = plan_to_fit(size_to_fit(options->fit), {}, command);
+      if (planned.exit_code != 0) return planned.exit_code;
+      if (!planned.rewrites.on) return int{kFine};
+      applying = std::move(planned.rewrites);
+    }
     if (!applying.on && options->patch.empty()) {
       throw CLI::ValidationError("nothing to verify: tapelens verify --apply lossless -- COMMAND");
     }

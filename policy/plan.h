@@ -12,7 +12,8 @@
 
 namespace tapelens::policy {
 
-inline constexpr int kPlanVersion = 1;  // version of the JSON that `tapelens advise` writes
+// Version of the JSON that `tapelens advise` and `tapelens run --fit` write. 2: with a level and a recompute budget.
+inline constexpr int kPlanVersion = 2;
 
 // The default shares of a step's estimated cost: up to level bitwise, and for recompute, whose share is a whole
 // forward.

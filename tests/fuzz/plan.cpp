@@ -6,13 +6,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tapelens;
   const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
-  const auto sites = cli::read_plan(file.path(), {"unneeded-save", "wide-save", "duplicate-save", "recomputable-save"});
-  if (!sites) {
-    fuzz::must(!sites.error().message.empty());
+  const auto plan = cli::read_plan(file.path(), {"unneeded-save", "wide-save", "duplicate-save", "recomputable-save"});
+  if (!plan) {
+    fuzz::must(!plan.error().message.empty());
     return 0;
   }
-  size_t said = policy::flat(*sites).size();
-  for (const policy::Site& site : *sites) said += policy::describe(site).size();
-  fuzz::must(said > 0 || sites->empty());
+  fuzz::must(plan->recompute_budget() >= 0 && plan->recompute_budget() <= 1);
+  size_t said = policy::flat(plan->sites).size();
+  for (const policy::Site& site : plan->sites) said += policy::describe(site).size();
+  fuzz::must(said > 0 || plan->sites.empty());
   return 0;
 }

@@ -1,6 +1,7 @@
 """`tapelens run --fit`: short runs find the cheapest rewrites with which a program needs at most the given memory. Then
 the program runs with them, has the same output, and needs no more."""
 
+import json
 import re
 
 import pytest
@@ -40,6 +41,23 @@ def test_a_program_on_the_cpu_runs_with_the_same_output_in_less_memory(part, lev
     assert run.stdout == harness.bare(PROGRAM).stdout
     assert peak(PROGRAM, tmp_path, *chosen) <= size
     assert "rewrote" in run.stderr
+
+
+def test_a_plan_is_written_for_another_run_and_verified(tmp_path):
+    stock = peak(PROGRAM, tmp_path)
+    plan = tmp_path / "plan.json"
+    run = fitted(int(0.5 * stock), PROGRAM, "--write-plan", plan)
+    assert run.stdout == "" and f"wrote {plan}. Next: tapelens run --apply {plan} -- " in run.stderr
+    written = json.loads(plan.read_text())
+    assert written["level"] == "recompute" and 0.05 <= written["recompute_budget"] <= 0.34
+    predicted = written["predicted"]
+    assert predicted["bytes"] <= predicted["size_bytes"] == int(0.5 * stock) < predicted["bytes_without_rewrites"]
+    assert predicted["memory"] == "peak" and predicted["gpu"] is None and 0 < predicted["state_bytes"] < predicted["bytes"]
+    assert abs(peak(PROGRAM, tmp_path, "--apply", str(plan)) - predicted["bytes"]) <= 0.01 * stock
+    verified = harness.bare([harness.BINARY, "verify", "--fit", str(int(0.5 * stock)), "--", *PROGRAM], timeout=600)
+    assert verified.code == 0, verified.stderr
+    assert "Identical, bit for bit" in verified.stdout
+    assert re.search(r"the peak of the whole run, .* MiB, is within ", verified.stderr)
 
 
 def test_a_program_that_fits_runs_without_rewrites():
