@@ -68,7 +68,7 @@ class Search {
     for (int guess = 0; guess < kMostGuesses; ++guess) {
       if (enough.percent - none.percent < 2 || is_close(plan_.tried[*plan_.chosen], wanted_.size)) break;
       // A curve with a flat part is left by halving.
-      const uint32_t between = guess % 2 == 0 ? guessed(none, enough) : (none.percent + enough.percent) / 2;
+      const uint32_t between = guess != 2 ? guessed(none, enough) : (none.percent + enough.percent) / 2;
       const auto done = tried({std::string(policy::kRecompute), between});
       if (!done) return done.error();
       if (is_over()) break;

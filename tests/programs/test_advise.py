@@ -129,7 +129,7 @@ def test_a_plan_names_what_a_rewrite_fixes(runs, tmp_path):
     plan = tmp_path / "plan.json"
     value = harness.advise(runs[0], ["--write-plan", plan])
     written = json.loads(plan.read_text())
-    assert written["tapelens_plan"] == 1
+    assert written["tapelens_plan"] == 2
     assert written["torch"] == value["recording"]["torch_version"]
     fixed = [f for f in value["findings"] if f["fix"]["kind"] == "rewrite"]
     assert [s["finding"] for s in written["sites"]] == [f["id"] for f in fixed]

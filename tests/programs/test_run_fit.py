@@ -26,7 +26,7 @@ def options_in(said):
 
 
 def peak(program, folder, *options):
-    _, report = harness.record_and_report(program, folder / "-".join(["run", *options]).replace("%", ""), options)
+    _, report = harness.record_and_report(program, folder / "-".join(["run", *options]).replace("%", "").replace("/", "-"), options)
     return report["peak"]["bytes"]
 
 

@@ -198,7 +198,7 @@ TEST_F(Advising, ThePlanIsWrittenBesideTheFindings) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out, "");
   const json plan = json::parse(read_file(folder_ / "plan.json"));
-  EXPECT_EQ(plan["tapelens_plan"], 1);
+  EXPECT_EQ(plan["tapelens_plan"], 2);
   EXPECT_EQ(plan["torch"], "2.15.0");
   EXPECT_TRUE(plan["sites"].is_array());
 }
