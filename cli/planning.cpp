@@ -21,7 +21,10 @@ namespace {
 constexpr uint64_t kSteps = 3;
 constexpr std::chrono::minutes kLimit{10};  // of each run
 
-const char* const kGpu = "planned";  // Variation::gpu
+// Variation::gpu: a GPU of the wanted size, and one with more memory than any program needs.
+const char* const kSmall = "planned";
+const char* const kRoomy = "roomy";
+constexpr uint64_t kRoomyBytes = uint64_t{1} << 40;
 
 }  // namespace
 
@@ -36,11 +39,14 @@ Planned plan_to_fit(uint64_t size, const std::optional<simulated::Settings>& gpu
                        .limit = kLimit,
                        .inputs = files_in_command(command)});
   if (!runs.reason().empty()) return {{}, fail({runs.reason(), trace::ErrorKind::usage})};
-  std::optional<simulated::Settings> small = gpu;
-  if (small) small->bytes = size;
-  if (const std::string why = runs.add_gpu(kGpu, small); !why.empty())
-    return {{}, fail({why, trace::ErrorKind::usage})};
-  const auto plan = plan::find(runs, {.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kGpu});
+  plan::Wanted wanted{.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kSmall, .roomy = gpu ? kRoomy : ""};
+  std::optional<simulated::Settings> device = gpu;
+  if (device) device->bytes = size;
+  std::string why = runs.add_gpu(kSmall, device);
+  if (device) device->bytes = kRoomyBytes;
+  if (device && why.empty()) why = runs.add_gpu(kRoomy, device);
+  if (!why.empty()) return {{}, fail({why, trace::ErrorKind::usage})};
+  const auto plan = plan::find(runs, wanted);
   if (!plan) return {{}, fail(plan.error())};
   if (plan->stop == plan::Stop::interrupted) return {{}, 130};
   say(text::printable(plan::plan_text(*plan)));

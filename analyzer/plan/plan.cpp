@@ -1,6 +1,7 @@
 #include "analyzer/plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 
 #include "analyzer/plan/plan_text.h"
@@ -11,10 +12,15 @@ namespace {
 
 using experiment::Outcome;
 
-// The shares between which the search bisects: percent of a step's estimated cost.
-constexpr uint32_t kFewest = 5, kMost = 34, kExact = 2;
+// The shares between which the search is: percent of a step's estimated cost. With the first, recomputation does what
+// the level `bitwise` does.
+constexpr uint32_t kFewest = 5, kMost = 34;
+// The most runs of that search.
+constexpr int kMostGuesses = 4;
 // A budget whose memory is at least this share of the size is good enough: less recomputation would save little time.
 constexpr double kCloseEnough = 0.97;
+// The share of the size at which a guess aims.
+constexpr double kAim = 0.985;
 
 bool fits(const Tried& tried, Bytes size) { return tried.outcome == Outcome::measured && tried.bytes <= size; }
 bool is_close(const Tried& tried, Bytes size) {
@@ -46,7 +52,7 @@ class Search {
       if (is_over()) return std::move(plan_);
       if (!*done) break;
     }
-    return plan_.tried[*plan_.chosen].choice.level == policy::kRecompute ? bisected() : std::move(plan_);
+    return plan_.tried[*plan_.chosen].choice.level == policy::kRecompute ? narrowed() : std::move(plan_);
   }
 
  private:
@@ -57,34 +63,73 @@ class Search {
   }
 
   // Too small a share does not fit, and too large a one costs time.
-  trace::Result<Plan> bisected() {
-    uint32_t none = kFewest, fits_with = kMost;
-    while (fits_with - none > kExact && !is_close(plan_.tried[*plan_.chosen], wanted_.size)) {
-      const uint32_t between = (none + fits_with) / 2;
+  trace::Result<Plan> narrowed() {
+    Share none{kFewest, bytes_of_level("bitwise")}, enough{kMost, plan_.tried[*plan_.chosen].bytes};
+    for (int guess = 0; guess < kMostGuesses; ++guess) {
+      if (enough.percent - none.percent < 2 || is_close(plan_.tried[*plan_.chosen], wanted_.size)) break;
+      const uint32_t between = guessed(none, enough);
       const auto done = tried({std::string(policy::kRecompute), between});
       if (!done) return done.error();
       if (is_over()) break;
-      (fits(plan_.tried.back(), wanted_.size) ? fits_with : none) = between;
+      const Tried& last = plan_.tried.back();
+      (*done ? enough : none) = {between, last.outcome == Outcome::measured ? last.bytes : Bytes{}};
     }
     return std::move(plan_);
   }
 
-  // Runs it, and chooses it if it fits: a later run is always of a cheaper choice.
-  trace::Result<bool> tried(Choice choice) {
+  struct Share {
+    uint32_t percent = 0;
+    Bytes bytes{};  // 0: not known
+  };
+  // On the line through both; halfway if the memory of one is not known.
+  uint32_t guessed(const Share& none, const Share& enough) const {
+    const uint32_t least = none.percent + 1, most = enough.percent - 1;
+    if (none.bytes <= enough.bytes) return (least + most) / 2;
+    const double saved = static_cast<double>((none.bytes - enough.bytes).value);
+    const double wanted = static_cast<double>(none.bytes.value) - kAim * static_cast<double>(wanted_.size.value);
+    const double between = none.percent + (enough.percent - none.percent) * wanted / saved;
+    return static_cast<uint32_t>(std::clamp(std::ceil(between), static_cast<double>(least), static_cast<double>(most)));
+  }
+  Bytes bytes_of_level(std::string_view level) const {
+    const auto found = std::ranges::find(plan_.tried, level, [](const Tried& one) { return one.choice.level; });
+    return found != plan_.tried.end() && found->outcome == Outcome::measured ? found->bytes : Bytes{};
+  }
+
+  trace::Result<std::optional<Tried>> ran(const Choice& choice, const std::string& gpu) {
     experiment::Variation variation;
-    variation.gpu = wanted_.gpu;
+    variation.gpu = gpu;
     variation.rewrites = settings_of(choice);
-    variation.name = name_of(choice);
+    variation.name = name_of(choice) + (gpu == wanted_.roomy ? " roomy" : "");
     std::ranges::replace(variation.name, ' ', '-');
     auto attempt = runs_.run(variation, name_of(choice));
+    if (!attempt) return attempt.error();
+    if (!*attempt) return std::optional<Tried>();
+    Tried done{std::move(**attempt), choice};
+    done.bytes = bytes_of(done.reading);
+    return std::optional(std::move(done));
+  }
+
+  // Whether a device of this size may serve it all the same.
+  bool may_fit(const Tried& roomy) const {
+    return roomy.outcome == Outcome::measured && roomy.reading.uses_gpu && roomy.bytes > wanted_.size &&
+           roomy.reading.allocated <= wanted_.size;
+  }
+
+  // Runs it, and chooses it if it fits: a later run is always of a cheaper choice.
+  trace::Result<bool> tried(const Choice& choice) {
+    auto attempt = ran(choice, wanted_.roomy.empty() ? wanted_.gpu : wanted_.roomy);
+    if (attempt && *attempt && !wanted_.roomy.empty() && may_fit(**attempt)) {
+      auto again = ran(choice, wanted_.gpu);
+      const bool is_known = again && *again && (*again)->outcome != Outcome::out_of_memory;
+      if (is_known || !again || !*again) attempt = std::move(again);
+    }
     if (!attempt) return attempt.error();
     if (!*attempt) {
       plan_.stop = Stop::interrupted;
       plan_.chosen.reset();
       return false;
     }
-    Tried done{std::move(**attempt), std::move(choice)};
-    done.bytes = bytes_of(done.reading);
+    Tried done = std::move(**attempt);
     const bool is_enough = fits(done, wanted_.size);
     runs_.tell(experiment::result_text(name_of(done.choice), outcome_text(done, wanted_.size), done));
     plan_.tried.push_back(std::move(done));

@@ -45,11 +45,15 @@ struct Plan {
 };
 
 struct Wanted {
-  Bytes size{};     // the most bytes
-  std::string gpu;  // Variation::gpu of all runs
+  Bytes size{};       // the most bytes
+  std::string gpu;    // Variation::gpu of a device with `size`, or of the machine's own
+  std::string roomy;  // of one with more memory than the program needs; empty: there is none
 };
 
-// Runs the program as it is, then with the choice that needs least memory, then with those between: at most seven runs.
+// Runs the program as it is, then with the choice that needs least memory, then with those between: at most eight runs.
+// Runs are roomy, so that each gives the bytes that it needs. An allocator that finds its device full frees cached
+// memory and tries again: a choice whose tensors fit, but not the memory that its allocator reserves, runs once more
+// with `gpu`.
 trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted);
 
 }  // namespace tapelens::plan

@@ -77,7 +77,7 @@ Extent extent_of(const at::Tensor& tensor) {
 }
 
 bool is_small(const at::Tensor& tensor) {
-  return tensor.nbytes() <= kKeptBytes && extent_of(tensor).bytes() <= kKeptBytes;
+  return tensor.nbytes() <= simulated::kKeptBytes && extent_of(tensor).bytes() <= simulated::kKeptBytes;
 }
 
 at::Tensor alias(const at::Tensor& tensor, char* memory) {

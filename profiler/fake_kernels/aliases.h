@@ -21,7 +21,7 @@ Sort sort_of(const at::Tensor& tensor);
 
 // Requires a tensor of Sort::device or Sort::host.
 Extent extent_of(const at::Tensor& tensor);
-// Whether its extent, including gaps between elements, has at most kKeptBytes.
+// Whether its extent, including gaps between elements, has at most simulated::kKeptBytes.
 bool is_small(const at::Tensor& tensor);
 
 // A CPU tensor with the same geometry, whose extent begins at `memory`.

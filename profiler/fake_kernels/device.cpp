@@ -4,11 +4,11 @@
 
 namespace tapelens::fake_kernels {
 
-const KnownTable* g_device = nullptr;
+const simulated::KnownTable* g_device = nullptr;
 
-const KnownTable* find_device() {
-  const auto* table = static_cast<const KnownTable*>(dlsym(RTLD_DEFAULT, kKnownTable));
-  return table != nullptr && table->version == kKnownVersion ? table : nullptr;
+const simulated::KnownTable* find_device() {
+  const auto* table = static_cast<const simulated::KnownTable*>(dlsym(RTLD_DEFAULT, simulated::kKnownTable));
+  return table != nullptr && table->version == simulated::kKnownVersion ? table : nullptr;
 }
 
 }  // namespace tapelens::fake_kernels

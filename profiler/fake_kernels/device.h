@@ -8,9 +8,9 @@
 namespace tapelens::fake_kernels {
 
 // Null if it is not loaded, or from another installation.
-const KnownTable* find_device();
+const simulated::KnownTable* find_device();
 
 // Set before the first hook.
-extern const KnownTable* g_device;
+extern const simulated::KnownTable* g_device;
 
 }  // namespace tapelens::fake_kernels

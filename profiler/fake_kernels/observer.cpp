@@ -56,7 +56,7 @@ void communicator_made(int device, int ranks) {
 }  // namespace
 
 bool start() {
-  const char* text = getenv(kSettingsVariable);
+  const char* text = getenv(simulated::kSettingsVariable);
   if (text == nullptr || *text == '\0') return false;
   g_device = find_device();
   if (g_device == nullptr) {

@@ -31,15 +31,20 @@ class Program final : public experiment::Runs {
                                                         const std::string& progress) override {
     EXPECT_TRUE(names_.insert(variation.name).second) << "run twice: " << variation.name;
     EXPECT_EQ(variation.name.find(' '), std::string::npos);
-    EXPECT_EQ(variation.gpu, "planned");
+    EXPECT_EQ(variation.gpu.empty(), !has_roomy);
     asked.push_back(progress);
+    if (variation.gpu == "planned") small_runs.push_back(progress);
     if (asked.size() > interrupted_after) return std::optional<experiment::Attempt>();
     experiment::Attempt attempt;
     attempt.outcome = outcome(variation.rewrites);
     attempt.reading.uses_gpu = is_on_gpu;
     const Bytes bytes{static_cast<int64_t>(needs(variation.rewrites) * kGiB)};
     (is_on_gpu ? attempt.reading.reserved : attempt.reading.peak) = bytes;
-    if (device.value > 0 && bytes > device) attempt.outcome = Outcome::out_of_memory;
+    attempt.reading.allocated = Bytes{bytes.value / 100 * allocated_percent};
+    if (device.value > 0 && variation.gpu != "roomy") {
+      if ((is_on_gpu ? attempt.reading.allocated : bytes) > device) attempt.outcome = Outcome::out_of_memory;
+      attempt.reading.reserved = std::min(attempt.reading.reserved, device);
+    }
     return std::optional(attempt);
   }
   void tell(const std::string& result) override { told.push_back(result); }
@@ -48,15 +53,20 @@ class Program final : public experiment::Runs {
   std::function<Outcome(const policy::Settings&)> outcome = [](const auto&) { return Outcome::measured; };
   bool is_on_gpu = true;
   Bytes device{};  // 0: any request is served
+  bool has_roomy = false;
+  int64_t allocated_percent = 100;  // of the memory that the allocator reserves
   size_t interrupted_after = 100;
-  std::vector<std::string> asked, told;
+  std::vector<std::string> asked, told, small_runs;
 
  private:
   std::set<std::string> names_;
 };
 
 Plan plan_for(Program& program, double size) {
-  auto found = find(program, {.size = Bytes{static_cast<int64_t>(size * kGiB)}, .gpu = "planned"});
+  const bool is_roomy = program.has_roomy;
+  auto found = find(program, {.size = Bytes{static_cast<int64_t>(size * kGiB)},
+                              .gpu = is_roomy ? "planned" : "",
+                              .roomy = is_roomy ? "roomy" : ""});
   EXPECT_TRUE(found);
   return found ? *found : Plan{};
 }
@@ -85,10 +95,10 @@ TEST(Plan, TheBudgetOfRecomputationIsTheSmallestOrFillsTheMemory) {
       EXPECT_EQ(tried.choice.level, "recompute");
       EXPECT_LE(tried.bytes.value, static_cast<int64_t>(size * kGiB));
       policy::Settings less = settings_of(tried.choice);
-      less.budget = *less.budget - 0.02;
+      less.budget = *less.budget - 0.01;
       const bool is_full = static_cast<double>(tried.bytes.value) >= 0.97 * size * kGiB;
       EXPECT_TRUE(is_full || gibibytes(less) > size) << "a smaller budget is enough";
-      EXPECT_LE(plan.tried.size(), 7u);
+      EXPECT_LE(plan.tried.size(), 4u) << "the memory is linear in the budget";
       EXPECT_EQ(program.told.size(), plan.tried.size());
     }
   }
@@ -108,6 +118,44 @@ TEST(Plan, ARequestThatFailsDoesNotFit) {
   ASSERT_TRUE(plan.chosen);
   EXPECT_LE(plan.tried[*plan.chosen].bytes, program.device);
   EXPECT_NE(plan_text(plan).find("as it is, it needs more than 8.0 GiB"), std::string::npos) << plan_text(plan);
+}
+
+TEST(Plan, OnARoomyDeviceEveryChoiceHasItsMemory) {
+  Program program;
+  program.has_roomy = true;
+  program.device = Bytes{8 * kGiB};
+  const Plan plan = plan_for(program, 8);
+  ASSERT_TRUE(plan.chosen);
+  EXPECT_LE(plan.tried[*plan.chosen].bytes, program.device);
+  EXPECT_EQ(program.small_runs.size(), 0u);
+  EXPECT_NE(plan_text(plan).find("as it is, it needs 20.0 GiB reserved"), std::string::npos) << plan_text(plan);
+}
+
+TEST(Plan, ACacheThatCanShrinkIsTriedOnTheSmallDevice) {
+  Program program;
+  program.has_roomy = true;
+  program.allocated_percent = 90;
+  program.device = Bytes{11 * kGiB};
+  const Plan plan = plan_for(program, 11);
+  EXPECT_EQ(chosen(plan), "bitwise");  // reserves 12 GiB for 10.8
+  EXPECT_EQ(plan.tried[*plan.chosen].bytes, program.device);
+  EXPECT_EQ(program.small_runs, (std::vector<std::string>{"bitwise"}));
+}
+
+TEST(Plan, MemoryThatIsNotLinearInTheBudgetTakesFewRuns) {
+  Program program;
+  program.has_roomy = true;
+  program.needs = [](const policy::Settings& settings) {
+    const double linear = gibibytes(settings);
+    return settings.level == "recompute" && settings.recompute_budget() < 0.25 ? std::min(12.0, linear + 3) : linear;
+  };
+  for (double size = 6.1; size < 12; size += 0.1) {
+    Program here = program;
+    const Plan plan = plan_for(here, size);
+    ASSERT_TRUE(plan.chosen) << size;
+    EXPECT_LE(plan.tried[*plan.chosen].bytes.value, static_cast<int64_t>(size * kGiB));
+    EXPECT_LE(plan.tried.size(), 8u);
+  }
 }
 
 TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {

@@ -63,7 +63,7 @@ TEST(Recompute, WhatIsNewIsAllowedUntilTheBackwardEnds) {
   EXPECT_TRUE(budget.allows(2, 400, 200));
 }
 
-TEST(Recompute, WhatComesLaterGetsWhatIsLeft) {
+TEST(Recompute, WhatComesLaterIsComparedWithWhatWasThere) {
   Budget budget(0.1);
   const auto step = [&] {
     const std::array allowed = {budget.allows(1, 100, 200), budget.allows(2, 1000, 200), budget.allows(3, 10, 50)};
@@ -75,9 +75,32 @@ TEST(Recompute, WhatComesLaterGetsWhatIsLeft) {
   budget.ran(1000);
   budget.backward_ended();
   EXPECT_EQ(step(), (std::array{true, true, true}));
-  // The first decision came before the second candidate was known.
-  EXPECT_EQ(step(), (std::array{true, false, true}));
-  EXPECT_EQ(step(), (std::array{true, false, true}));
+  // 300: the second frees most for its cost, and the third fits beside it.
+  EXPECT_EQ(step(), (std::array{false, true, true}));
+  EXPECT_EQ(step(), (std::array{false, true, true}));
+}
+
+TEST(Recompute, TheLastCandidateGetsAPartForItsFirstOccurrences) {
+  Budget budget(0.1);
+  const auto step = [&] {
+    std::vector<bool> allowed;
+    for (int layer = 0; layer < 10; ++layer) {
+      allowed.push_back(budget.allows(1, 1000, 10));
+      allowed.push_back(budget.allows(2, 1000, 50));
+    }
+    budget.ran(1000);
+    budget.backward_ended();
+    return allowed;
+  };
+  EXPECT_EQ(std::ranges::count(step(), true), 20);
+  // 300: 100 for all of the first candidate, 200 for four layers of the second.
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<bool> allowed = step();
+    for (size_t layer = 0; layer < 10; ++layer) {
+      EXPECT_TRUE(allowed[2 * layer]);
+      EXPECT_EQ(allowed[2 * layer + 1], layer < 4) << layer;
+    }
+  }
 }
 
 TEST(Recompute, DecisionsDoNotDependOnTheOrderInWhichCandidatesCome) {

@@ -3,7 +3,7 @@
 
 #include "profiler/fake_kernels/regions.h"
 
-namespace tapelens::simulated {
+namespace tapelens::fake_kernels {
 namespace {
 
 char* at(uintptr_t address) { return reinterpret_cast<char*>(address); }
@@ -42,4 +42,4 @@ TEST(Regions, EachExtentIsAPartOfItsRegion) {
 }
 
 }  // namespace
-}  // namespace tapelens::simulated
+}  // namespace tapelens::fake_kernels
