@@ -15,9 +15,7 @@
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/reference.h"
-#include "plugins/idle-holder/casts.h"
-#include "plugins/idle-holder/restored.h"
-#include "plugins/idle-holder/stale_state.h"
+#include "plugins/idle-holder/causes.h"
 
 namespace tapelens::check {
 namespace {

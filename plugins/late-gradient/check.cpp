@@ -8,10 +8,8 @@
 #include "analyzer/check/frameworks.h"
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
-#include "plugins/late-gradient/imported.h"
+#include "plugins/late-gradient/gradients.h"
 #include "plugins/late-gradient/waits.h"
-#include "plugins/late-gradient/whole.h"
-#include "plugins/late-gradient/zeroed.h"
 
 namespace tapelens::check {
 namespace {

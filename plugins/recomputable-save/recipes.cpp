@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "plugins/recomputable-save/cheap_operators.h"
-
 namespace tapelens::check {
 
 namespace {

@@ -1,10 +1,12 @@
 // Finds tensors that a few cheap operators recompute from tensors that stay alive for another reason.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/check/content.h"
+#include "analyzer/model/text.h"
 #include "policy/recompute/operators.h"
 
 namespace tapelens::check {
@@ -40,5 +42,16 @@ class Recipes {
   std::vector<uint8_t> operators_;                                   // by allocation: number of operators in its recipe
   std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation: sources of its recipe
 };
+
+// The operators of policy/recompute that may run again, by the names of a recording. By StringId. `with_costly`: as the
+// level `recompute`.
+inline std::vector<recompute::Repeatable> repeatable_operators(const model::Text& text, bool with_costly) {
+  std::vector<recompute::Repeatable> all(text.string_begin.size());
+  for (uint32_t id = 1; id + 1 < text.string_begin.size(); ++id) {
+    const std::string_view name = text.string(model::StringId{id});
+    all[id] = with_costly ? recompute::repeatable(name) : recompute::cheap(name);
+  }
+  return all;
+}
 
 }  // namespace tapelens::check

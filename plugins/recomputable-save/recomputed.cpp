@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "plugins/recomputable-save/cheap_operators.h"
+#include "plugins/recomputable-save/recipes.h"
 #include "plugins/recomputable-save/rule.h"
 #include "trace/record.h"
 

@@ -14,9 +14,8 @@
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
 #include "analyzer/check/reference.h"
+#include "plugins/retained-graph/across_steps.h"
 #include "plugins/retained-graph/keepers.h"
-#include "plugins/retained-graph/models.h"
-#include "plugins/retained-graph/past.h"
 #include "trace/record.h"
 
 namespace tapelens::check {

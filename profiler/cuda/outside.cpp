@@ -1,4 +1,3 @@
-#include "profiler/cuda/outside.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -14,7 +13,6 @@
 #include "base/mutex.h"
 #include "profiler/cuda/device_memory.h"
 #include "profiler/cupti/clocks.h"
-#include "profiler/cupti/library.h"
 #include "profiler/cupti/session.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "profiler/cuda/device_memory.h"
-#include "profiler/cuda/outside.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "profiler/cuda/outside.h"
+#include "profiler/cuda/device_memory.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::cuda {

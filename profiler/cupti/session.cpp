@@ -1,16 +1,19 @@
 #include "profiler/cupti/session.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdlib>
+#include <type_traits>
 
 #include "base/mutex.h"
-#include "profiler/cupti/caller.h"
 #include "profiler/cupti/calls.h"
 #include "profiler/cupti/clocks.h"
 #include "profiler/cupti/delivery.h"
 #include "profiler/cupti/records.h"
 
 namespace tapelens::cupti {
+
 namespace {
 
 constexpr size_t kBufferBytes = size_t{64} << 10;  // about 480 records: programs make few
@@ -113,6 +116,23 @@ void release(const Session& s) TAPELENS_REQUIRES(g_lock) {
 }
 
 }  // namespace
+
+std::optional<Functions> find_functions() {
+  for (const char* name : {"libtorch_cpu.so", "libcupti.so.13", "libcupti.so.12"}) {
+    // dlsym searches a library and its dependencies.
+    void* handle = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
+    if (handle == nullptr) continue;
+    Functions found;
+    bool has_all = true;
+    each_function(found, [&](const char* symbol, auto& function, bool is_optional) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
+      has_all &= function != nullptr || is_optional;
+    });
+    dlclose(handle);  // the program keeps it
+    if (has_all) return found;
+  }
+  return {};
+}
 
 std::string begin(const Functions& functions, Sink& sink) {
   const base::MutexLock lock(g_lock);

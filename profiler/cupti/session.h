@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,11 @@ class Sink {
   virtual void called(uint32_t call) = 0;
   virtual void changed(const VirtualMemory& memory) = 0;  // likewise, at the call's end
 };
+
+// Finds the CUPTI of this process: the functions of the copy that PyTorch loaded, else of any loaded copy. None if no
+// copy is loaded, or if it lacks a needed function: a second copy, loaded here, would be separate from the program's
+// CUPTI.
+std::optional<Functions> find_functions();
 
 // Begins a session with these functions. The sink must outlive the process. Returns an empty string, or one sentence
 // with the reason of a failure, after which CUPTI is as before.

@@ -4,12 +4,19 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
 #include "profiler/fake_kernels/regions.h"
+#include "simulated/known/known.h"
 
 namespace tapelens::fake_kernels {
+
+// The interface to the simulated GPU's library: which of its bytes are known. Set before the first hook.
+extern const simulated::KnownTable* g_device;
+// Null if the library is not loaded, or from another installation.
+const simulated::KnownTable* find_device();
 
 enum class Sort : uint8_t {
   undefined,

@@ -7,7 +7,6 @@
 
 #include <cstring>
 
-#include "profiler/fake_kernels/silence.h"
 #include "profiler/observe/mode_keys.h"
 
 namespace tapelens::fake_kernels {

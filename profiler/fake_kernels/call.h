@@ -1,13 +1,16 @@
-// One call of an operator on the simulated GPU, from begin to end.
+// One call of an operator on the simulated GPU, from begin to end, and the calls of a thread.
 #pragma once
 
 #include <ATen/core/stack.h>
+#include <c10/util/Exception.h>
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "profiler/fake_kernels/aliases.h"
 #include "profiler/fake_kernels/operators.h"
+#include "profiler/observe/thread.h"
 
 namespace tapelens::fake_kernels {
 
@@ -45,6 +48,28 @@ class Call {
   std::vector<Extent> extents_;         // extents of its tensors when it began
   std::vector<Extent> regions_;
   std::vector<std::unique_ptr<char[]>> before_;  // the regions' content when it began; null: only read
+};
+
+// While it lives, PyTorch's warnings do not reach the program, because our own calls cause them.
+class Silence {
+  class Nobody final : public c10::WarningHandler {
+   public:
+    void process(const c10::Warning&) override {}
+  };
+  Nobody nobody_;
+  c10::WarningUtils::WarningHandlerGuard guard_{&nobody_};
+};
+
+// The state of each thread of a process with a simulated GPU.
+struct ThreadState {
+  std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
+  struct Open {
+    Call call;
+    int exceptions;  // number of exceptions in flight when it began
+  };
+  std::vector<Open> calls;
+  // A kernel reads counts that it computed from known tensors: not a read of unknown values.
+  bool reads_known = false;
 };
 
 }  // namespace tapelens::fake_kernels

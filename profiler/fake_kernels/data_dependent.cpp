@@ -3,8 +3,6 @@
 // For small tensors they return the CPU's results, in GPU memory. All other operators with data-dependent sizes call
 // one of these, or read a computed number: masked_select and a boolean index call nonzero; bincount and
 // repeat_interleave read.
-#include "profiler/fake_kernels/data_dependent.h"
-
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -12,8 +10,7 @@
 #include <iterator>
 
 #include "profiler/fake_kernels/call.h"
-#include "profiler/fake_kernels/silence.h"
-#include "profiler/fake_kernels/thread_state.h"
+#include "profiler/fake_kernels/operators.h"
 #include "profiler/observe/thread.h"
 
 namespace tapelens::fake_kernels {

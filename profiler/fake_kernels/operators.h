@@ -30,5 +30,7 @@ std::optional<c10::OperatorHandle> operator_of(const at::RecordFunction& functio
 
 // Operators whose result sizes depend on values: see data_dependent.cpp.
 bool is_data_dependent(std::string_view name);
+// Installs kernels for them in front of CUDA's.
+void replace_data_dependent();
 
 }  // namespace tapelens::fake_kernels

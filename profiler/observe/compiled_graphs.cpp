@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "profiler/observe/graph.h"
-#include "profiler/observe/node_object.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/python_functions.h"
 

@@ -12,9 +12,8 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
-#include "profiler/observe/held_tensors.h"
 #include "profiler/observe/hooks.h"
-#include "profiler/observe/inner_tensors.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 

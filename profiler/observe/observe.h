@@ -18,10 +18,15 @@ void watch_resizes();       // of storages
 extern bool g_follows_modules;
 
 // Prints one line to standard error, unless --quiet.
-void say(std::string_view what);
+inline void say(std::string_view what) {
+  const std::string line = "tapelens: " + std::string(what) + "\n";
+  g_inject->complain(line.data(), line.size());
+}
 
 // Reports why this process is not recorded (TAPELENS_SPOOL) or not rewritten (TAPELENS_TALLY). One line serves all
 // processes of the run; the command line repeats it only if it is not on standard error.
-void explain(const char* folder_variable, const std::string& why);
+inline void explain(const char* folder_variable, const std::string& why) {
+  g_inject->explain(folder_variable, why.c_str());
+}
 
 }  // namespace tapelens::observe

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "profiler/observe/graph.h"
-#include "profiler/observe/held_tensors.h"
 #include "profiler/observe/hooks.h"
 #include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observe.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "profiler/inject/inject.h"
-#include "profiler/observe/hash.h"
 
 // The observers' state (observers.h) for a thread and for an operator. Only the observers access it.
 namespace tapelens::record {
@@ -29,6 +28,17 @@ struct OperatorTraits;
 }  // namespace tapelens::fake_kernels
 
 namespace tapelens::observe {
+
+// Hashes for the caches of a thread.
+//
+// The slot in a direct-mapped cache with `slots` slots, a power of two.
+inline size_t slot_of(uint64_t key, size_t slots) { return (key * 0x9e3779b97f4a7c15ULL) >> 40 & (slots - 1); }
+inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+inline uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9fb21c651e98df25ULL;
+  return hash ^ hash >> 32;
+}
 
 // The activity of hooks at this moment. Each hook reads it once, relaxed. It rises from memory to full and then only
 // falls.

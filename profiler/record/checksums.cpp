@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "profiler/observe/inner_tensors.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/steps.h"

@@ -13,7 +13,6 @@
 #include "profiler/record/checksums.h"
 #include "profiler/record/compiled_graphs.h"
 #include "profiler/record/intern.h"
-#include "profiler/record/roles.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::record {

@@ -1,7 +1,11 @@
 // See intern.h. Records are written under the lock, so that every record that names an interned one is later in time.
 #include "profiler/record/intern.h"
 
+#include <link.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -12,10 +16,10 @@
 
 #include "base/mutex.h"
 #include "profiler/observe/observers.h"
-#include "profiler/record/mappings.h"
 #include "profiler/record/source_file.h"
 
 namespace tapelens::record {
+
 namespace {
 
 using observe::FrameText;
@@ -206,6 +210,49 @@ uint32_t add_stack(Thread& of, uint64_t hash, std::span<const FrameText> frames)
 
 namespace {
 
+void write_mapping(ThreadState& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
+  Tables& t = tables();
+  const base::MutexLock guard(t.lock);
+  const uint32_t id = string_locked(t, thread, path);
+  thread.lane.write(trace::MappingRecord{header<trace::MappingRecord>(RecordKind::mapping, 0, id), begin, end, bias});
+}
+
+void write_mappings(ThreadState& thread) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        char path[4096];
+        const char* name = info->dlpi_name;
+        if (*name == '\0') {  // the program itself; an object without a file (the vdso) cannot be opened later
+          const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+          if (length <= 0) return 0;
+          path[length] = '\0';
+          name = path;
+        }
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+          const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+          write_mapping(*static_cast<ThreadState*>(data), name, begin, begin + segment.p_memsz, info->dlpi_addr);
+        }
+        return 0;
+      },
+      &thread);
+}
+
+// Writes the executable files in the address space again if libraries were loaded since the last call, for the
+// symbolization of program counters when a spool is sealed.
+void follow_mappings(ThreadState& thread) {
+  unsigned long long loaded = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        *static_cast<unsigned long long*>(data) = info->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  static std::atomic<unsigned long long> known{0};
+  if (known.exchange(loaded, std::memory_order_relaxed) != loaded) write_mappings(thread);
+}
+
 uint32_t add_native_stack(ThreadState& thread, uint64_t hash, std::span<const uint64_t> program_counters) {
   Tables& t = tables();
   const base::MutexLock guard(t.lock);
@@ -234,13 +281,6 @@ void write_information(ThreadState& thread, std::string_view key, std::string_vi
   const uint32_t key_id = string_locked(t, thread, key), value_id = string_locked(t, thread, value);
   thread.lane.write(
       trace::InformationRecord{header<trace::InformationRecord>(RecordKind::information, 0, key_id), value_id, 0});
-}
-
-void write_mapping(ThreadState& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias) {
-  Tables& t = tables();
-  const base::MutexLock guard(t.lock);
-  const uint32_t id = string_locked(t, thread, path);
-  thread.lane.write(trace::MappingRecord{header<trace::MappingRecord>(RecordKind::mapping, 0, id), begin, end, bias});
 }
 
 void write_device(ThreadState& thread, uint8_t id, std::string_view name) {

@@ -19,7 +19,6 @@ uint32_t intern_attributes(ThreadState& thread, std::string_view text);
 uint32_t intern_layout(ThreadState& thread, const c10::TensorImpl& tensor);
 
 void write_information(ThreadState& thread, std::string_view key, std::string_view value);
-void write_mapping(ThreadState& thread, std::string_view path, uint64_t begin, uint64_t end, uint64_t bias);
 void write_device(ThreadState& thread, uint8_t id, std::string_view name);
 
 }  // namespace tapelens::record

@@ -1,5 +1,4 @@
 // Records the roles of tensors in a training: parameters, buffers, gradients, optimizer state.
-#include "profiler/record/roles.h"
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
@@ -7,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
-#include "profiler/observe/inner_tensors.h"
+#include "profiler/observe/named_tensors.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/checksums.h"
 #include "profiler/record/intern.h"

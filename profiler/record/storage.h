@@ -27,6 +27,9 @@ void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address,
 void memory_freed(void* data);          // the deleter of every watched allocation (allocations.cpp)
 void pinned_memory_freed(void* block);  // the same for pinned memory (pinned_memory.cpp)
 void watch_pinned_memory();             // called once, when the recording begins
+// The address that names a parameter in the recording: its storage's. For a wrapper subclass, which has no storage,
+// that of its first inner tensor, once reported (roles.cpp).
+uint64_t parameter_address(ThreadState& thread, const c10::TensorImpl& parameter);
 void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::Device device);
 
 struct StorageView {

@@ -1,5 +1,3 @@
-#include "profiler/rewrite/device_encodings.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -7,8 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "profiler/rewrite/alone.h"
+#include "profiler/rewrite/encodings.h"
 #include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/guards.h"
 
 namespace tapelens::rewrite {
 namespace {

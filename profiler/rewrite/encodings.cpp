@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "profiler/bits/bits.h"
-#include "profiler/rewrite/device_encodings.h"
 #include "profiler/rewrite/streams.h"
 
 namespace tapelens::rewrite {

@@ -2,6 +2,7 @@
 // integers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "profiler/rewrite/geometry.h"
@@ -29,5 +30,14 @@ std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor);
 // Exact. int64 as int32 or int16; null if the values do not fit. `below`: all values are known to be at least -1 and
 // less than this. 0: no bound is known, which returns null on CUDA.
 std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor, int64_t below);
+
+// On a GPU, by operators of LibTorch on the current stream. Called by the functions above, which check that the tensor
+// is dense and that its dtype is supported.
+// `outside`, `inside`: the bits of the two values in the tensor's dtype.
+std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const Interval& interval, uint64_t outside,
+                                                   uint64_t inside);
+std::unique_ptr<Encoding> encode_bools_on_device(const at::Tensor& tensor);
+// Null if `below` does not fit in 32 bits.
+std::unique_ptr<Encoding> encode_narrow_on_device(const at::Tensor& tensor, int64_t below);
 
 }  // namespace tapelens::rewrite

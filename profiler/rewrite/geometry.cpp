@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "profiler/rewrite/alone.h"
+#include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/streams.h"
 
 namespace tapelens::rewrite {

@@ -1,8 +1,11 @@
 // Rewrites touch only ordinary tensors at ordinary moments. Everything else (subclasses, fake tensors, functorch,
-// functionalization, tracing, forward-mode gradients) behaves as without Tapelens.
+// functionalization, tracing, forward-mode gradients) behaves as without Tapelens. A rewrite's own operators are
+// isolated from the program's state.
 #pragma once
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "profiler/observe/mode_keys.h"
@@ -19,11 +22,10 @@ inline constexpr c10::DispatchKeySet kPlainKeys({c10::DispatchKey::CPU, c10::Dis
 inline constexpr c10::DispatchKeySet kPlainCudaKeys({c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView,
                                                      c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutocastCUDA});
 
-bool has_forward_gradient(const at::Tensor& tensor);
-
 inline bool has_plain_shape(const c10::TensorImpl& impl, const at::Tensor& tensor) {
   if (!impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
-  return impl.autograd_meta() == nullptr || !has_forward_gradient(tensor);
+  // The gradient of a view may be on its base: LibTorch's _fw_grad() handles that.
+  return impl.autograd_meta() == nullptr || !tensor._fw_grad(0).defined();
 }
 
 }  // namespace guards
@@ -49,5 +51,13 @@ inline bool is_plain(const at::Tensor& tensor) {
 
 // Whether no active mode sees this thread's operators or intercepts their kernels.
 inline bool is_plain_moment() { return !c10::impl::tls_local_dispatch_key_set().included_.has_any(observe::kModeKeys); }
+
+// While it lives, this thread's operators run without autograd, autocast and modes.
+struct Alone {
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
+  c10::impl::ExcludeDispatchKeyGuard modes{observe::kModeKeys};
+  at::NoGradGuard no_grad;
+};
 
 }  // namespace tapelens::rewrite

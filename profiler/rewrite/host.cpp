@@ -12,8 +12,8 @@
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
 #include "profiler/rewrite/attempt.h"
-#include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
 
 namespace tapelens::rewrite {

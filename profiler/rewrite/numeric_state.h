@@ -13,7 +13,7 @@ struct NumericState {
   uint32_t float_control = 0;  // of this thread's processor: rounding, denormals. 0 if it cannot be read
   uint32_t flags = 0;          // of at::globalContext(), one bit each
   int8_t default_type = 0;     // of results without an explicit dtype
-  uint64_t products = 0;       // product_precision(); 0: the operator does not depend on it
+  uint64_t products = 0;       // precision of matrix products and convolutions; 0: the operator has none
 
   bool operator==(const NumericState&) const = default;
   uint64_t hash() const;

@@ -13,10 +13,9 @@
 
 #include "base/mutex.h"
 #include "profiler/observe/stack.h"
-#include "profiler/rewrite/alone.h"
-#include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
+#include "profiler/rewrite/settings.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -321,6 +320,16 @@ versions::ValuesPtr RecordedCall::run(std::vector<Input> inputs) {
   }
   op->op.callBoxed(stack);
   return std::make_shared<StorageValues>(stack[0].toTensor().storage());
+}
+
+versions::SharedBudget& budget() {
+  static auto* made = new versions::SharedBudget(settings().recompute_budget());
+  return *made;
+}
+
+versions::Trials& trials() {
+  static auto* made = new versions::Trials;
+  return *made;
 }
 
 }  // namespace tapelens::rewrite

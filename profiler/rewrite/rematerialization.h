@@ -12,6 +12,8 @@
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/numeric_state.h"
 #include "profiler/rewrite/storage_versions.h"
+#include "profiler/versions/shared_budget.h"
+#include "profiler/versions/trials.h"
 
 namespace tapelens::rewrite {
 
@@ -84,5 +86,9 @@ Call begin_call(const RepeatableOperator& op, const at::RecordFunction& function
 void end_call(Call call, const at::RecordFunction& function, bool is_outermost);
 // A product that the program calls: the budget is a share of the products' cost.
 void count_product(recompute::Product product, const at::RecordFunction& function);
+
+// Of all rematerializations in this process.
+versions::SharedBudget& budget();
+versions::Trials& trials();  // which of them reproduce the bits
 
 }  // namespace tapelens::rewrite

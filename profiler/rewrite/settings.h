@@ -12,8 +12,13 @@ using policy::Settings;
 using policy::Site;
 
 // Read from the environment once, at the probe's start.
-const Settings& settings();
+inline const Settings& settings() {
+  static const auto* made = new Settings(policy::settings_of_environment());
+  return *made;
+}
 // Whether this rewrite may be applied anywhere: by level, by name, or at some site of the plan.
-bool wants(std::string_view rewrite, Level level);
+inline bool wants(std::string_view rewrite, Level level) {
+  return settings().on && settings().may_have(rewrite, static_cast<int>(level));
+}
 
 }  // namespace tapelens::rewrite

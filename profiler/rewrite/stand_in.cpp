@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "profiler/rewrite/alone.h"
 #include "profiler/rewrite/device_zeros.h"
+#include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/streams.h"
 
 namespace tapelens::rewrite {

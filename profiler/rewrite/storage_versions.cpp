@@ -10,7 +10,6 @@
 #include "base/mutex.h"
 #include "profiler/observe/thread.h"
 #include "profiler/rewrite/attempt.h"
-#include "profiler/rewrite/budget.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/private_members.h"

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "simulated/device/known.h"
+#include "simulated/device/memory.h"
 #include "simulated/device/nccl.h"
 #include "simulated/device/state.h"
 

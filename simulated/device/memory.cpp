@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "simulated/device/activities.h"
-#include "simulated/device/known.h"
 #include "simulated/device/state.h"
 
 namespace tapelens::simulated {

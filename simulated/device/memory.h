@@ -22,7 +22,7 @@ struct Range {
   Kind kind = Kind::none;
   int device = 0;
   bool is_ours = true;    // false: registered memory of the program
-  char* known = nullptr;  // for a GPU: one byte for each byte of the range, nonzero if known (known.h)
+  char* known = nullptr;  // for a GPU: one byte for each byte of the range, nonzero if known
   void* pool = nullptr;   // kind pooled: runtime_pools.cpp
 
   bool is_on_device() const { return kind == Kind::device || kind == Kind::pooled || kind == Kind::reserved; }
@@ -51,6 +51,12 @@ int release(void* memory);
 
 // Prepares newly allocated GPU memory: zero, and unknown.
 void make_new(void* memory, size_t bytes);
+
+// Known and unknown bytes of the GPUs' memory: simulated/known/known.h.
+bool is_known(const void* memory, size_t bytes);
+void set_known(void* memory, size_t bytes, bool known);
+// Reports a copy of unknown bytes to the host (known.cpp).
+void tell_read(size_t bytes);
 
 // Executes a device copy or fill of at most kKeptBytes. For a larger copy to the host, zeroes the destination.
 void copy(void* to, const void* from, size_t bytes);

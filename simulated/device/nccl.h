@@ -7,7 +7,8 @@ namespace tapelens::simulated {
 // counts the ranks with the same one.
 void set_split_ranks(int ranks);
 
-// known.h: watch_communicators. Under a lock, `made` is called for existing communicators; it must not make one.
+// simulated/known/known.h: watch_communicators. Under a lock, `made` is called for existing communicators; it must not
+// make one.
 using CommunicatorMade = void (*)(int device, int ranks);
 void watch_communicators(CommunicatorMade made);
 

@@ -9,7 +9,6 @@
 
 #include "simulated/settings/settings.h"
 #include "simulated/start/stand_ins.h"
-#include "simulated/start/torch_cuda.h"
 #include "simulated/stubs/stub_library.h"
 
 namespace tapelens::simulated {

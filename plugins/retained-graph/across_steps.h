@@ -1,15 +1,17 @@
-// Models that backward(create_graph=True) keeps in a cycle: the gradient's graph refers to the parameter, and the
-// parameter's .grad refers to the gradient.
+// Memory that graphs keep across steps.
 #pragma once
 
 #include <set>
 #include <vector>
 
 #include "analyzer/check/check.h"
+#include "analyzer/check/graphs.h"
 #include "plugins/retained-graph/keepers.h"
 
 namespace tapelens::check {
 
+// The end of an allocation in a model that backward(create_graph=True) keeps in a cycle: the gradient's graph refers to
+// the parameter, and the parameter's .grad refers to the gradient.
 struct Ending {
   NodeId entry;  // entry of the graph that keeps the allocation
   AllocationId allocation;
@@ -21,5 +23,10 @@ struct Ending {
 // not use again lives until the next model is made. `born`: by node, the index of its step.
 std::vector<Ending> models_in_cycles(const Context& context, const Keepers& keepers, const std::set<NodeId>& entries,
                                      const std::vector<uint32_t>& born);
+
+// Finds the allocations of a backward in the graphs of earlier steps, and on the way to them. A detached tensor avoids
+// them. `born`: by node, the index of its step. Excludes gradients of parameters, which exist in any case.
+std::vector<AllocationId> made_for_the_past(const Context& context, const Graphs& graphs,
+                                            const std::vector<uint32_t>& born);
 
 }  // namespace tapelens::check

@@ -1,14 +1,14 @@
 // The observer (observe/observers.h): executes operators on small tensors on the CPU at their end, and records where
 // the program reads unknown values.
+#include "profiler/fake_kernels/fake_kernels.h"
+
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "profiler/fake_kernels/aliases.h"
 #include "profiler/fake_kernels/call.h"
-#include "profiler/fake_kernels/data_dependent.h"
-#include "profiler/fake_kernels/device.h"
-#include "profiler/fake_kernels/fake_kernels.h"
-#include "profiler/fake_kernels/thread_state.h"
+#include "profiler/fake_kernels/operators.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
