@@ -3,8 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "analyzer/compile_budget/budget_json.h"
-#include "analyzer/compile_budget/budget_text.h"
+#include "analyzer/compile_budget/renderings.h"
 #include "analyzer/text/escape.h"
 #include "cli/command_inputs.h"
 #include "cli/commands.h"

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "analyzer/compare/baseline.h"
 #include "analyzer/compare/renderings.h"
+#include "analyzer/compare/snapshot.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/gate_settings.h"

@@ -7,12 +7,10 @@
 #include <string>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/describe.h"
-#include "analyzer/advise/entries.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "analyzer/advise/together.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/peak/replay.h"
 
 namespace tapelens::advise {
 

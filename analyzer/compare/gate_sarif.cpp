@@ -1,6 +1,5 @@
 // A verdict as SARIF 2.1.0: each failed item is a result at the line that it names.
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/text/sarif.h"
 
 namespace tapelens::compare {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <functional>
 
-#include "analyzer/compile_budget/budget_text.h"
 #include "analyzer/compile_budget/compile_budget.h"
+#include "analyzer/compile_budget/renderings.h"
 
 namespace tapelens::compile_budget {
 namespace {

@@ -7,9 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "analyzer/advise/entries.h"
-#include "analyzer/advise/rewritten_run.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/peak/replay.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/host_memory.h"

@@ -1,7 +1,7 @@
 // The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
 #include <algorithm>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/findings_markdown.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analyzer/check/frameworks.h"
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 
 namespace tapelens::report {
 namespace {

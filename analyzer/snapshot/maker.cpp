@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "analyzer/model/text.h"
-#include "analyzer/pickle/malformed.h"
+#include "analyzer/pickle/window.h"
 #include "analyzer/snapshot/native_frames.h"
 
 namespace tapelens::snapshot {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/model/parameter_modules.h"
+#include "analyzer/model/attribution.h"
 #include "analyzer/report/report.h"
 #include "analyzer/run/process_run.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <new>
 
-#include "analyzer/model/threads.h"
+#include "analyzer/model/load.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/report/estimates.h"
 #include "analyzer/report/losses.h"

@@ -15,7 +15,7 @@
 #include <QVBoxLayout>
 
 #include "analyzer/ranks/files.h"
-#include "analyzer/ranks/words.h"
+#include "analyzer/ranks/renderings.h"
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/ranks/envelope_view.h"

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/peak/step_memory.h"
+#include "analyzer/peak/analysis.h"
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"

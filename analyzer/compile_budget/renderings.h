@@ -1,4 +1,4 @@
-// The result of `tapelens budget` as text.
+// The result of `tapelens budget` as text and as JSON.
 #pragma once
 
 #include <string>
@@ -22,5 +22,7 @@ std::string outcome_text(const Point& point);
 std::string budget_name(double budget);  // "0.4"
 // "-40.3 %", "+0.0 %" relative to the base.
 std::string change_text(int64_t value, int64_t base);
+
+std::string budget_json(const Sweep& sweep);
 
 }  // namespace tapelens::compile_budget
