@@ -3,10 +3,9 @@
 #include <charconv>
 #include <memory>
 
-#include "analyzer/report/combined_patch.h"
 #include "analyzer/report/findings_text.h"
-#include "analyzer/report/plan.h"
-#include "analyzer/report/sarif.h"
+#include "analyzer/report/fixes.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/check_list.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "analyzer/report/losses.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "cli/checking.h"

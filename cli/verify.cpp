@@ -7,7 +7,7 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/text/escape.h"
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
 #include "cli/applying.h"
 #include "cli/command_inputs.h"

@@ -6,7 +6,7 @@
 
 #include "analyzer/model/text.h"
 #include "analyzer/pickle/window.h"
-#include "analyzer/snapshot/native_frames.h"
+#include "analyzer/snapshot/stack_facts.h"
 
 namespace tapelens::snapshot {
 

@@ -12,7 +12,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/report.h"
-#include "analyzer/run/process_run.h"
+#include "analyzer/run/run.h"
 
 namespace tapelens::tables {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/report/plan.h"
+#include "analyzer/report/fixes.h"
 #include "analyzer/text/escape.h"
 
 namespace tapelens::gui {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "analyzer/text/format.h"
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
 #include "gui/models/visible_text.h"
 #include "trace/regular_file.h"

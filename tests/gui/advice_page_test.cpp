@@ -13,7 +13,7 @@
 #include <QTest>
 #include <QTreeView>
 
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/plan.h"

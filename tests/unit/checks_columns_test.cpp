@@ -26,7 +26,7 @@
 #include "analyzer/model/load.h"
 #include "analyzer/report/report.h"
 #include "analyzer/snapshot/import.h"
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verify.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"

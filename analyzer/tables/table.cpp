@@ -1,10 +1,29 @@
-#include "analyzer/tables/column.h"
+#include "analyzer/tables/table.h"
 
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
+#include "analyzer/tables/column.h"
 #include "trace/utf8.h"
 
 namespace tapelens::tables {
+
+std::span<const Table> all_tables() {
+  static const std::vector<Table> all = [] {
+    std::vector<Table> tables;
+    for (auto* of_subject : {process_tables, peak_tables, finding_tables, event_tables, graph_tables, shared_tables})
+      for (Table& table : of_subject()) tables.push_back(std::move(table));
+    return tables;
+  }();
+  return all;
+}
+
+const Table* table_named(std::string_view name) {
+  for (const Table& table : all_tables())
+    if (table.name == name) return &table;
+  return nullptr;
+}
 
 void Strings::add(std::string_view text) {
   if (bytes.size() + text.size() > INT32_MAX / 3) throw std::length_error("a column has more than 682 MiB of text");
