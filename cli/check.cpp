@@ -8,13 +8,10 @@
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/gate_settings.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
-#include "cli/source_texts.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

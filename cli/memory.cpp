@@ -1,11 +1,11 @@
-#include "cli/memory.h"
-
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+
+#include "cli/options.h"
 
 namespace tapelens::cli {
 

@@ -9,11 +9,9 @@
 #include "analyzer/text/format.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -3,22 +3,43 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <iterator>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analyzer/plan/plan.h"
+#include "analyzer/plan/plan_text.h"
+#include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/experiment_runs.h"
 #include "cli/messages.h"
 #include "cli/options.h"
-#include "cli/planning.h"
+#include "cli/output.h"
 #include "cli/preload.h"
+#include "cli/scoped_files.h"
+#include "cli/short_run.h"
 #include "cli/simulating.h"
 #include "cli/tally.h"
 #include "cli/text.h"
+#include "policy/wire.h"
+#include "simulated/settings/settings.h"
 #include "trace/variables.h"
 
 namespace tapelens::cli {
 namespace {
+
+// The optimizer's state is there from the second step on, and the recompute budget is decided after the first backward.
+constexpr uint64_t kPlanSteps = 3;
+constexpr std::chrono::minutes kPlanLimit{10};  // of each run
+
+const char* const kGpu = "planned";  // Variation::gpu
 
 struct RunOptions {
   ApplyingOptions applying;
@@ -31,6 +52,38 @@ uint64_t read_size(const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (!bytes || *bytes == 0) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB");
   return *bytes;
+}
+
+struct Planned {
+  policy::Settings rewrites;  // off: the program fits as it is
+  int exit_code = 0;          // not 0: nothing was found, and the user knows why
+};
+
+// The cheapest rewrites with which the command fits (--fit): runs its first steps several times. `gpu`: simulated, with
+// `size` as its memory.
+Planned plan_to_fit(uint64_t size, const std::optional<simulated::Settings>& gpu,
+                    const std::vector<std::string>& command) {
+  std::optional<TemporaryFolder> temporary;
+  auto folder = folder_for_runs("", temporary);
+  if (!folder) return {{}, fail(folder.error())};
+  ExperimentRuns runs({.command = command,
+                       .folder = std::move(*folder),
+                       .steps = kPlanSteps,
+                       .limit = kPlanLimit,
+                       .inputs = files_in_command(command)});
+  if (!runs.reason().empty()) return {{}, fail({runs.reason(), trace::ErrorKind::usage})};
+  std::optional<simulated::Settings> small = gpu;
+  if (small) small->bytes = size;
+  if (const std::string why = runs.add_gpu(kGpu, small); !why.empty())
+    return {{}, fail({why, trace::ErrorKind::usage})};
+  const auto plan = plan::find(runs, {.size = plan::Bytes{static_cast<int64_t>(size)}, .gpu = kGpu});
+  if (!plan) return {{}, fail(plan.error())};
+  if (plan->stop == plan::Stop::interrupted) return {{}, 130};
+  say(text::printable(plan::plan_text(*plan)));
+  std::istringstream words(experiment::last_words_text(plan->tried.front(), ""));
+  for (std::string line; plan->stop == plan::Stop::failed && std::getline(words, line);) say(text::printable(line));
+  if (!plan->chosen) return {{}, plan->stop == plan::Stop::failed ? kCommandFailed : kNo};
+  return {plan::settings_of(plan->tried[*plan->chosen].choice), 0};
 }
 
 int run(const RunOptions& options, const policy::Settings& applying, const std::optional<simulated::Settings>& gpu,

@@ -10,13 +10,11 @@
 #include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
 #include "cli/applying.h"
-#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
-#include "cli/temporary_folder.h"
+#include "cli/scoped_files.h"
 #include "cli/verify_runs.h"
 
 namespace tapelens::cli {

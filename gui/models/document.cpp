@@ -8,7 +8,6 @@
 #include "analyzer/report/detail.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/run/peak_device.h"
-#include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 

@@ -9,7 +9,6 @@
 #include "analyzer/ranks/files.h"
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/text/format.h"
-#include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {

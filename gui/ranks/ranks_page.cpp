@@ -21,7 +21,7 @@
 #include "gui/ranks/envelope_view.h"
 #include "gui/widgets/choice_bar.h"
 #include "gui/widgets/reading_pane.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

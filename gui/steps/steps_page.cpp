@@ -19,8 +19,7 @@
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
-#include "gui/widgets/sparkline.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

@@ -12,10 +12,8 @@
 #include "analyzer/report/fixes.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/verify/verdict.h"
-#include "gui/models/finding_words.h"
 #include "gui/models/findings_tree.h"
-#include "gui/models/plan.h"
-#include "gui/models/verify_result.h"
+#include "gui/models/verifying.h"
 #include "plugins/builtin.h"
 #include "tests/gui/advice_recording.h"
 

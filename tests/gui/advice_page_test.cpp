@@ -16,8 +16,8 @@
 #include "analyzer/verify/verdict.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/verify_pane.h"
-#include "gui/models/plan.h"
-#include "gui/widgets/diff_view.h"
+#include "gui/models/verifying.h"
+#include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/advice_recording.h"
 

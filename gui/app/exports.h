@@ -1,4 +1,4 @@
-// A picture to share: the memory over time with and without findings, two numbers, and the fixes.
+// Exports of the window: the card, which is a picture to share, and a page.
 #pragma once
 
 #include <QSet>
@@ -22,5 +22,14 @@ void paint_card(QPainter& painter, const Document& document, const Subject& subj
 // The file extension decides: .png (at double resolution) or .svg.
 trace::Status export_card(const Document& document, const Subject& subject, const QSet<QString>& ticked,
                           const QString& path, const Saving& saving = {});
+
+// ---- a page, to a file or to the clipboard
+class Page;
+
+// The file extension decides: .png, .svg, .csv.
+trace::Status export_page(Page& page, const QString& path, const Saving& saving = {});
+
+// Copies the table of the page; a page without a table copies its picture.
+void copy_page(Page& page);
 
 }  // namespace tapelens::gui

@@ -11,7 +11,8 @@
 #include "analyzer/check/patch.h"
 #include "analyzer/verify/verify.h"
 #include "cli/child.h"
-#include "cli/temporary_folder.h"
+#include "cli/scoped_files.h"
+#include "trace/output.h"
 #include "trace/result.h"
 
 namespace tapelens::cli {
@@ -55,5 +56,12 @@ class PatchedCopy {
   std::vector<verify::PatchedFile> files_;
   std::vector<std::string> command_;
 };
+
+// ---- the patch that `tapelens advise --patch` writes
+
+// Writes the edits of files below `root` as one diff. Leaves out a file that Python can parse before but not after its
+// edits, with a message; another message says if no Python could check the files. Returns an exit code; prints why if
+// it is not kFine.
+int write_patch(check::FileEdits files, const std::filesystem::path& root, const trace::OutputOptions& output);
 
 }  // namespace tapelens::cli

@@ -1,4 +1,4 @@
-#include "cli/temporary_folder.h"
+#include "cli/scoped_files.h"
 
 #include <stdlib.h>
 

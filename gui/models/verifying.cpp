@@ -1,9 +1,11 @@
-#include "gui/models/verify_result.h"
+#include "gui/models/verifying.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "analyzer/report/fixes.h"
+#include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
@@ -11,7 +13,6 @@
 #include "trace/regular_file.h"
 
 namespace tapelens::gui {
-
 namespace {
 
 using verify::Answer;
@@ -34,6 +35,10 @@ QString rounding_text(const verify::Rounding& rounding, const QString& where) {
          " of its largest element. From float64 the bare program's are off by up to " +
          largest(rounding, &verify::GradientError::bare) + ", the rewritten one's by up to " +
          largest(rounding, &verify::GradientError::rewritten) + ".";
+}
+
+bool is_planned(const advise::Finding& finding, const QSet<QString>& ticked) {
+  return finding.fix.kind == check::FixKind::rewrite && ticked.contains(QString::fromStdString(finding.id));
 }
 
 }  // namespace
@@ -87,6 +92,33 @@ QString verdict_effect(const verify::Verdict& v) {
             visible(text::time_text(model::Time{*v.rewritten.step_ns}));
   }
   return text;
+}
+
+size_t planned(const Advised& advised, const QSet<QString>& ticked) {
+  return static_cast<size_t>(std::ranges::count_if(
+      advised.advice.findings, [&](const advise::Finding& finding) { return is_planned(finding, ticked); }));
+}
+
+std::string plan_text(const DocumentFacts& facts, const Advised& advised, const QSet<QString>& ticked) {
+  report::Report report;
+  report.recording.torch_version = facts.torch_version.toStdString();
+  report.recording.command = facts.command.toStdString();
+  report.advice.emplace();
+  std::ranges::copy_if(advised.advice.findings, std::back_inserter(report.advice->findings),
+                       [&](const advise::Finding& finding) { return is_planned(finding, ticked); });
+  return report::plan(report);
+}
+
+QString verify_command(const QString& options, const QString& command) {
+  return "tapelens verify " + options + " -- " + command;
+}
+
+QString run_command(const QString& options, const QString& command) {
+  return "tapelens run " + options + " -- " + command;
+}
+
+QString plan_option(const QString& path) {
+  return "--apply " + QString::fromStdString(text::shell_quote(path.toStdString()));
 }
 
 }  // namespace tapelens::gui
