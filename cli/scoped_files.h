@@ -8,6 +8,7 @@
 
 namespace tapelens::cli {
 
+// A file that closes when this object is destroyed.
 class OpenFile {
  public:
   OpenFile(const std::string& path, int flags, mode_t mode = 0666)

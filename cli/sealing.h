@@ -32,9 +32,7 @@ trace::Result<std::string> expand_output(const std::string& pattern);
 bool has_pattern(std::string_view output);
 
 // Computes the summary of a sealed file (analyzer/ranks/summary.h) in a separate process. If that fails, the recording
-// is still sealed, without a summary.
-
-// For SealOptions::summarize. Empty if the summary failed.
+// is still sealed, without a summary. For SealOptions::summarize. Empty if the summary failed.
 std::string summarize_apart(const std::string& file);
 
 }  // namespace tapelens::cli

@@ -16,6 +16,7 @@
 
 namespace tapelens::cli {
 
+// The recording and the log of one run of `verify`, `fit` or `budget`; --keep keeps them.
 struct KeptRun {
   std::string recording, log;  // paths; no log: the output of the run is shown
   bool is_forced = false;      // --force

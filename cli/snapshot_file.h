@@ -13,7 +13,6 @@ trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const st
                                                advise::Checks& checks, const compare::FindText& text_of);
 
 // The contents of a program's files when it ran: from the disk if unchanged, else from git's history.
-
 // `recording`: as on the command line. Relative names and repositories are resolved from its folder and from the
 // working directory.
 compare::FindText find_texts(const std::string& recording);

@@ -1,4 +1,4 @@
-// The geometry of the timeline's lanes.
+// The geometry of the timeline's lanes, and the objects at a place in them.
 #pragma once
 
 #include <QRect>

@@ -1,4 +1,5 @@
-// The data that the lanes of one frame share: the view, the axis, and the columns of the curve.
+// The lanes of one frame: the surface that they fill, the data that they share (the view, the axis, the columns of the
+// curve), and their tool tips.
 #pragma once
 
 #include <QColor>

@@ -1,4 +1,4 @@
-// The program's source at a line of a stack.
+// Source code in the window: the program at a line of a stack, a diff, the colors of Python.
 #pragma once
 
 #include <QPlainTextEdit>

@@ -1,5 +1,4 @@
-// A table's header with the sort mark above the title. Beside it, the mark would cover the end of a right-aligned
-// title.
+// Tables of the window: their header, a curve in a cell, and their text.
 #pragma once
 
 #include <QHeaderView>
@@ -11,6 +10,7 @@ class QTableView;
 
 namespace tapelens::gui {
 
+// A header with the sort mark above the title. Beside it, the mark would cover the end of a right-aligned title.
 class TableHeader : public QHeaderView {
  public:
   explicit TableHeader(QWidget* parent = nullptr);
