@@ -18,8 +18,8 @@ std::string count_text(uint64_t count);                                         
 std::string plural(uint64_t count, std::string_view one, std::string_view many);  // "1 save", "1,204 saves"
 std::string counted(uint64_t count, std::string_view noun);                       // "3 steps", "1 step"
 
-// ---- names of saves. In a function that torch.compile made, the compiler chooses the saves: no line of the program and
-// no rewrite changes them
+// ---- names of saves. In a function that torch.compile made, the compiler chooses the saves: no line of the program
+// and no rewrite changes them
 
 // Whether the type of a node is that of a compiled function.
 inline bool is_compiled(std::string_view type) { return type == "CompiledFunctionBackward"; }
