@@ -1,9 +1,10 @@
+#include "analyzer/compile_budget/compile_budget.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
 
-#include "analyzer/compile_budget/compile_budget.h"
 #include "analyzer/compile_budget/renderings.h"
 
 namespace tapelens::compile_budget {

@@ -1,4 +1,6 @@
 // Runs the checks over one process, groups their occurrences, scores the groups by the replay, and sorts them.
+#include "analyzer/advise/advice.h"
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -6,7 +8,6 @@
 #include <set>
 #include <string>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "analyzer/advise/together.h"
