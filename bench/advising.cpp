@@ -16,7 +16,7 @@
 #include "analyzer/run/peak_device.h"
 #include "analyzer/run/run.h"
 #include "plugins/builtin.h"
-#include "testing/synthetic_recording.h"
+#include "testing/synthetic.h"
 
 namespace tapelens::bench {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "gui/app/main_window.h"
 #include "gui/timeline/timeline_page.h"
-#include "testing/synthetic_recording.h"
+#include "testing/synthetic.h"
 
 namespace tapelens::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "analyzer/report/report.h"
-#include "testing/synthetic_recording.h"
+#include "testing/synthetic.h"
 
 namespace tapelens::bench {
 namespace {

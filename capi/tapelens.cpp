@@ -14,7 +14,7 @@
 #include "analyzer/peak/groups.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/tables/opened.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 #include "analyzer/text/escape.h"
 #include "capi/between.h"
 #include "capi/export.h"

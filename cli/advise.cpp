@@ -3,22 +3,17 @@
 #include <charconv>
 #include <memory>
 
-#include "analyzer/report/combined_patch.h"
 #include "analyzer/report/findings_text.h"
-#include "analyzer/report/plan.h"
-#include "analyzer/report/sarif.h"
+#include "analyzer/report/fixes.h"
+#include "analyzer/report/formats.h"
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
-#include "cli/check_list.h"
 #include "cli/checking.h"
-#include "cli/command_inputs.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
-#include "cli/patch_file.h"
+#include "cli/patches.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
 

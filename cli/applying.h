@@ -9,8 +9,8 @@
 
 #include "cli/child.h"
 #include "cli/plan_file.h"
+#include "cli/scoped_files.h"
 #include "cli/tally.h"
-#include "cli/temporary_folder.h"
 #include "policy/wire.h"
 
 namespace tapelens::cli {

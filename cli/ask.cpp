@@ -1,5 +1,3 @@
-#include "cli/ask.h"
-
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -7,6 +5,7 @@
 
 #include <cerrno>
 
+#include "cli/child.h"
 #include "policy/variables.h"
 #include "trace/variables.h"
 

@@ -3,16 +3,13 @@
 #include <memory>
 #include <optional>
 
-#include "analyzer/compile_budget/budget_json.h"
-#include "analyzer/compile_budget/budget_text.h"
+#include "analyzer/compile_budget/renderings.h"
 #include "analyzer/text/escape.h"
-#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/experiment_runs.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/short_run.h"
 
 namespace tapelens::cli {

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "analyzer/text/escape.h"
-#include "cli/ask.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
-#include "cli/install_paths.h"
 #include "cli/messages.h"
-#include "cli/temporary_folder.h"
+#include "cli/preload.h"
+#include "cli/scoped_files.h"
 #include "cli/torch_fit.h"
 #include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"

@@ -3,18 +3,15 @@
 #include <filesystem>
 #include <memory>
 
-#include "analyzer/compare/baseline.h"
 #include "analyzer/compare/renderings.h"
+#include "analyzer/compare/snapshot.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/gate_settings.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
-#include "cli/source_texts.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -1,4 +1,3 @@
-#include "cli/check_list.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

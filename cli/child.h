@@ -46,4 +46,13 @@ WatchedEnd run_watched(const std::vector<std::string>& command, const Environmen
 // Replaces this process with the command. Returns only on failure.
 ChildEnd become_command(const std::vector<std::string>& command);
 
+// ---- helper programs that give a short answer: Python or git
+struct ProgramAnswer {
+  int exit_code = 0;  // 127: not found; 126: not executable
+  std::string output;
+};
+// Runs a command without standard input and discards its standard error; the answer is its output. `preload` may be
+// empty.
+ProgramAnswer ask(const std::vector<std::string>& command, const std::string& preload = {});
+
 }  // namespace tapelens::cli

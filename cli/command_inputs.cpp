@@ -1,5 +1,3 @@
-#include "cli/command_inputs.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +5,9 @@
 #include <climits>
 #include <cstdlib>
 #include <string_view>
+
+#include "cli/applying.h"
+#include "cli/output.h"
 
 namespace tapelens::cli {
 namespace {

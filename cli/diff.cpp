@@ -5,13 +5,10 @@
 #include "analyzer/compare/renderings.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/snapshot_file.h"
-#include "cli/source_texts.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -17,7 +17,6 @@
 #include "analyzer/text/format.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
-#include "cli/install_paths.h"
 #include "cli/preload.h"
 #include "cli/text.h"
 #include "cli/torch_fit.h"

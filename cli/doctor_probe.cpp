@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/ask.h"
+#include "cli/child.h"
 
 namespace tapelens::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "cli/open_file.h"
+#include "cli/scoped_files.h"
 
 namespace tapelens::cli {
 namespace {

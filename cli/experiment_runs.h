@@ -11,8 +11,8 @@
 
 #include "analyzer/experiment/runs.h"
 #include "cli/preload.h"
+#include "cli/scoped_files.h"
 #include "cli/simulating.h"
-#include "cli/temporary_folder.h"
 
 namespace tapelens::cli {
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cli/open_file.h"
+#include "cli/scoped_files.h"
 #include "trace/regular_file.h"
 #include "trace/variables.h"
 

@@ -4,6 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "cli/child.h"
 
 namespace tapelens::cli {
 
@@ -20,5 +23,9 @@ std::optional<Explanation> read_explanation(const std::string& folder);
 // Records the reason before the run, from this process.
 void write_explanation(const std::string& folder, const std::string& why);
 void remove_explanation(const std::string& folder);
+
+// Explains in one line why a command left no recording. Combines known facts (how the command ended, whether its
+// program ignores preloaded libraries) with advice. `command` is not empty; `end` is of a started command.
+std::string why_nothing_was_recorded(const std::vector<std::string>& command, const ChildEnd& end);
 
 }  // namespace tapelens::cli

@@ -10,11 +10,9 @@
 
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
-#include "cli/ask.h"
 #include "cli/checking.h"
 #include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -11,16 +11,14 @@
 #include "analyzer/plan/plan.h"
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
-#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/experiment_runs.h"
-#include "cli/gpu_list.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
+#include "cli/scoped_files.h"
 #include "cli/short_run.h"
-#include "cli/temporary_folder.h"
+#include "cli/simulating.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -2,11 +2,10 @@
 #include "analyzer/snapshot/import.h"
 
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/summarizing.h"
+#include "cli/sealing.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -1,11 +1,11 @@
-#include "cli/install_paths.h"
-
 #include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+
+#include "cli/preload.h"
 
 namespace tapelens::cli {
 

@@ -12,9 +12,9 @@
 #include "analyzer/text/escape.h"
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/install_paths.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/preload.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -9,8 +9,6 @@
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
-#include "cli/pages.h"
 
 namespace tapelens::cli {
 namespace {

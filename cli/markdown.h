@@ -24,4 +24,10 @@ std::string plain_text(std::string_view text);
 // copied.
 void show_markdown(text::Page& page, std::string_view markdown);
 
+// ---- the pages of docs/ that describe commands, as Markdown: `tapelens man` has them, so that they come with every
+// package
+
+// `page`: a name of Command::page, "record". Empty for an unknown page.
+std::string_view page_text(std::string_view page);
+
 }  // namespace tapelens::cli

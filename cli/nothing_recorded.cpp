@@ -1,5 +1,3 @@
-#include "cli/nothing_recorded.h"
-
 #include <signal.h>
 #include <string.h>
 
@@ -10,6 +8,7 @@
 
 #include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
+#include "cli/explanation.h"
 
 namespace tapelens::cli {
 namespace {

@@ -48,4 +48,11 @@ CLI::Option* add_format_option(CLI::App& sub, std::string& format, const std::st
 CLI::Option* add_format_option(CLI::App& sub, std::string& format, const std::string& help,
                                report::Render report::Format::*has);
 
+// ---- the memory limit of commands that read unverified files
+
+// Limits allocations to the memory of the machine and of the process's control group. A larger allocation fails, and
+// main() reports it; without the limit, the system would kill other programs too. Not for commands that start the
+// user's program, which would inherit the limit.
+void stay_within_memory();
+
 }  // namespace tapelens::cli

@@ -12,6 +12,8 @@
 
 namespace tapelens::cli {
 
+struct ApplyingOptions;
+
 // -o and --force of a command.
 struct OutputPlace {
   std::string path;  // empty, or "-": standard output
@@ -50,5 +52,24 @@ int print_output(std::string_view text);
 
 // Removes an incomplete file when a signal ends this process: trace::OutputOptions::unfinished.
 void watch_unfinished(const std::string& path);
+
+// ---- the kinds of files that commands write, and how to distinguish each from a user's own file (trace/output.h)
+
+// The output of `command` in `format`: "report", "html".
+trace::OutputKind result_kind(std::string_view command, std::string_view format);
+trace::OutputKind baseline_kind();                        // check --write-baseline
+trace::OutputKind plan_kind();                            // advise --write-plan
+trace::OutputKind manual_kind(const std::string& title);  // man --all
+// The log of a run that --keep keeps. The recording is beside it; otherwise the log says that the run left none.
+trace::OutputKind log_kind(const std::string& log, const std::string& recording);
+inline constexpr std::string_view kNoRecording = "\ntapelens: this run left no recording\n";
+
+// ---- the files that a command line names; outputs never replace them
+
+// The program, and each word of the command, or part of one ("--config=a.yaml", a script of `sh -c`), that names a
+// file.
+std::vector<std::string> files_in_command(const std::vector<std::string>& command);
+// The files of --apply and --rewrite-plugin.
+std::vector<std::string> files_in(const ApplyingOptions& options);
 
 }  // namespace tapelens::cli

@@ -1,9 +1,9 @@
-#include "cli/output_kinds.h"
-
 #include <array>
 #include <initializer_list>
 #include <utility>
 #include <vector>
+
+#include "cli/output.h"
 
 namespace tapelens::cli {
 namespace {

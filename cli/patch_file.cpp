@@ -1,12 +1,11 @@
-#include "cli/patch_file.h"
-
 #include <fstream>
 #include <utility>
 
-#include "cli/ask.h"
+#include "cli/child.h"
 #include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/temporary_folder.h"
+#include "cli/patches.h"
+#include "cli/scoped_files.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {

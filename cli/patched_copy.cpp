@@ -1,11 +1,10 @@
-#include "cli/patched_copy.h"
-
 #include <stdlib.h>
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "cli/patches.h"
 #include "trace/regular_file.h"
 
 namespace tapelens::cli {

@@ -7,12 +7,12 @@
 #include "analyzer/plan/plan.h"
 #include "analyzer/plan/plan_text.h"
 #include "analyzer/text/escape.h"
-#include "cli/command_inputs.h"
 #include "cli/experiment_runs.h"
 #include "cli/messages.h"
 #include "cli/options.h"
+#include "cli/output.h"
+#include "cli/scoped_files.h"
 #include "cli/short_run.h"
-#include "cli/temporary_folder.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

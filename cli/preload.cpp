@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/install_paths.h"
 #include "trace/variables.h"
 
 namespace tapelens::cli {

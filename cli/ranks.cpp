@@ -5,11 +5,9 @@
 #include "analyzer/ranks/files.h"
 #include "analyzer/ranks/renderings.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/text.h"
 #include "plugins/builtin.h"
 

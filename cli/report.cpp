@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "analyzer/report/losses.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {

@@ -9,12 +9,10 @@
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
-#include "cli/command_inputs.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/output_kinds.h"
 #include "cli/planning.h"
 #include "cli/preload.h"
 #include "cli/simulating.h"
@@ -38,8 +36,8 @@ int write_plan(const RunOptions& options, const plan::Plan& plan, const std::vec
   const int code = write_output(plan::plan_json(plan, text::shell_quote(command), options.simulating.gpu),
                                 rendering(options.plan, plan_kind(), {}, files_in_command(command)));
   if (code == kFine && !options.plan.is_standard()) {
-    say("wrote " + options.plan.path + ". Next: tapelens run --apply " + text::shell_quote(options.plan.path) +
-        " -- " + text::shell_quote(command));
+    say("wrote " + options.plan.path + ". Next: tapelens run --apply " + text::shell_quote(options.plan.path) + " -- " +
+        text::shell_quote(command));
   }
   return code;
 }

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
-#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"

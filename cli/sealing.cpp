@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/summarizing.h"
-
 namespace tapelens::cli {
 
 namespace {

@@ -31,4 +31,8 @@ trace::Result<std::string> expand_output(const std::string& pattern);
 // Whether the path contains any of these patterns.
 bool has_pattern(std::string_view output);
 
+// Computes the summary of a sealed file (analyzer/ranks/summary.h) in a separate process. If that fails, the recording
+// is still sealed, without a summary. For SealOptions::summarize. Empty if the summary failed.
+std::string summarize_apart(const std::string& file);
+
 }  // namespace tapelens::cli

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -15,8 +16,8 @@
 
 #include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
-#include "cli/install_paths.h"
 #include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/preload.h"
 #include "cli/text.h"
 #include "simulated/cards/cards.h"
@@ -76,6 +77,14 @@ void put_rank(Environment& environment, const Settings& gpu) {
 
 // The loader splits LD_PRELOAD at these characters, and expands `$`.
 bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :$\t\n") == std::string::npos; }
+
+std::string row(const simulated::Card& card) {
+  char line[160];
+  std::snprintf(line, sizeof(line), "%-14s%9.2f GiB   %2u.%-10u %4u    %4u MiB  %s\n", std::string(card.id).c_str(),
+                static_cast<double>(card.mebibytes) / 1024, card.major, card.minor, card.processors, card.l2_mebibytes,
+                std::string(card.name).c_str());
+  return line;
+}
 
 }  // namespace
 
@@ -204,6 +213,12 @@ trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& com
                   {TAPELENS_SIMULATED_READS, reads_}};
   if (gpu.world > 0) put_rank(environment_, gpu);
   return trace::Done{};
+}
+
+int list_gpus() {
+  std::string text = "GPU              memory       capability    SMs          L2  as the driver calls it\n";
+  for (const simulated::Card& card : simulated::cards()) text += row(card);
+  return print_output(text);
 }
 
 }  // namespace tapelens::cli

@@ -8,7 +8,7 @@
 
 #include "cli/child.h"
 #include "cli/preload.h"
-#include "cli/temporary_folder.h"
+#include "cli/scoped_files.h"
 #include "simulated/settings/settings.h"
 #include "trace/result.h"
 
@@ -54,5 +54,8 @@ class Simulation {
   std::string reason_, preloads_, reads_;  // reads_: the folder in TAPELENS_SIMULATED_READS
   Environment environment_;
 };
+
+// tapelens fit --list-gpus: the GPUs that can be simulated.
+int list_gpus();  // returns an exit code
 
 }  // namespace tapelens::cli

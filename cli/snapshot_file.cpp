@@ -1,6 +1,6 @@
 #include "cli/snapshot_file.h"
 
-#include "analyzer/compare/baseline.h"
+#include "analyzer/compare/snapshot.h"
 #include "cli/messages.h"
 #include "trace/regular_file.h"
 

@@ -1,5 +1,3 @@
-#include "cli/source_texts.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -7,7 +5,8 @@
 #include <vector>
 
 #include "analyzer/check/sources.h"
-#include "cli/ask.h"
+#include "cli/child.h"
+#include "cli/snapshot_file.h"
 #include "trace/checksum.h"
 #include "trace/regular_file.h"
 

@@ -1,5 +1,3 @@
-#include "cli/summarizing.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,7 +8,8 @@
 #include <exception>
 
 #include "analyzer/ranks/summary.h"
-#include "cli/memory.h"
+#include "cli/options.h"
+#include "cli/sealing.h"
 #include "plugins/builtin.h"
 #include "trace/sealed_format.h"
 

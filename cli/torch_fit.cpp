@@ -7,7 +7,7 @@
 
 #include "analyzer/text/escape.h"
 #include "cli/doctor_probe.h"
-#include "cli/install_paths.h"
+#include "cli/preload.h"
 #include "cli/text.h"
 #include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/verify/verify.h"
-#include "cli/patched_copy.h"
+#include "cli/patches.h"
 
 namespace tapelens::cli {
 

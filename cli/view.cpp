@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli/ask.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
 #include "cli/messages.h"

@@ -1,3 +1,3 @@
-#include "gui/app/application.h"
+#include "gui/app/options.h"
 
 int main(int argc, char** argv) { return tapelens::gui::run_application(argc, argv); }

@@ -1,9 +1,8 @@
-#include "testing/synthetic_recording.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "testing/synthetic.h"
 #include "trace/seal.h"
 
 namespace tapelens::testing {

@@ -13,8 +13,6 @@
 #include <cstring>
 #include <utility>
 
-#include "trace/pages.h"
-
 namespace tapelens::trace {
 namespace {
 

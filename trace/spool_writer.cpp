@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "trace/checksum.h"
-#include "trace/pages.h"
+#include "trace/spool_file.h"
 
 namespace tapelens::trace {
 namespace {

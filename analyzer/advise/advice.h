@@ -161,4 +161,28 @@ Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& 
 // An error of kind usage if `wanted` names an unknown check or option.
 trace::Status valid(const Wanted& wanted, const Checks& checks);
 
+// ---- entries: one for each cause, in the order in which to fix them
+
+// A smaller share of the peak does not justify a change of a program.
+inline constexpr double kSignificant = 0.01;
+
+// Sorts findings, and their changes at the same indices, by the entries that they become. `are_applied`: they come from
+// applied rewrites, which form one entry with any fixes.
+std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
+                              std::vector<Finding>& findings, std::vector<Change>& changes);
+
+// The holders of the allocations in `left`: the peak with all findings fixed, or any other set.
+std::vector<Remaining> remaining_of(const Process& process, const Text& text, const std::vector<Step>& steps,
+                                    const peak::PeakSet& left);
+
+// ---- the available rewrites of a run, and their changes in the form that the allocator's replay takes
+struct RewrittenRun {
+  std::string options;  // of `tapelens run`: "--apply lossless", "--allow wide-save"
+  // All rewrites together, for each of the two bounds on the variables' release of saved tensors (peak::Analysis).
+  std::vector<Change> changes, longest;
+};
+
+// Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.
+std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted);
+
 }  // namespace tapelens::advise

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/rewritten_run.h"
 #include "analyzer/advise/together.h"
 
 namespace tapelens::advise {

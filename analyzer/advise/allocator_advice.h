@@ -78,7 +78,7 @@ struct AllocatorWanted {
       fits{};  // the bytes of a card to fit into; none: computed only if the recording ran out of memory
 };
 
-// The changes of the rewrites (rewritten_run.h). Called only if a recording has to fit; may be empty.
+// The changes of the rewrites (advice.h). Called only if a recording has to fit; may be empty.
 using RewrittenRuns = std::function<std::vector<RewrittenRun>()>;
 
 // None: the device's allocator reports no segments.

@@ -1,10 +1,9 @@
-#include "analyzer/advise/describe.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "analyzer/advise/groups.h"
 #include "trace/record.h"
 
 namespace tapelens::advise {

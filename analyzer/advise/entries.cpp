@@ -1,5 +1,3 @@
-#include "analyzer/advise/entries.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -8,7 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/advise/describe.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/groups.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/keys.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyzer/model/compiled.h"
 #include "analyzer/model/most_at_once.h"
+#include "analyzer/model/words.h"
 
 namespace tapelens::advise {
 

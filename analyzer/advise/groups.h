@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/advise/applying.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/check/check.h"
@@ -45,5 +46,9 @@ peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vect
 
 // The maximum bytes of the occurrences at one moment, each allocation counted once.
 Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);
+
+// Facts about a group that every check needs: its place, its steps, its bytes, and their other holders. `edit`: the
+// line to edit; none: the line of the biggest occurrence.
+Finding describe_place(const check::Context& context, Places& places, const FoundGroup& group, check::EditLine edit);
 
 }  // namespace tapelens::advise

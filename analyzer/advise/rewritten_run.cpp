@@ -1,7 +1,6 @@
-#include "analyzer/advise/rewritten_run.h"
-
 #include <algorithm>
 
+#include "analyzer/advise/advice.h"
 #include "policy/catalog.h"
 
 namespace tapelens::advise {

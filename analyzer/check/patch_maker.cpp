@@ -8,7 +8,6 @@
 #include "analyzer/model/attribution.h"
 
 namespace tapelens::check {
-
 namespace {
 
 // Whether a number can replace the tensor in a variable: the variable starts as a number, and all other statements only
@@ -237,6 +236,19 @@ FileEdits PatchMaker::set_to_none(StackId stack) const {
   std::string changed(line);
   changed.replace(static_cast<size_t>(value.text.data() - line.data()), value.text.size(), "True");
   return edits(*at, {{value.line, 1, {changed}}});
+}
+
+std::optional<Spot> spot_of(const Context& context, FrameId frame) {
+  const Text& text = context.text;
+  if (context.sources == nullptr || !frame || text.frame_line[frame] == 0) return std::nullopt;
+  auto content = recorded_source(text, text.string(text.frame_file[frame]), *context.sources);
+  if (!content) return std::nullopt;
+  const std::string path = in_repository(text.string(text.frame_file[frame]), *context.sources);
+  auto source = PythonSource::parse(std::move(*content));
+  if (!source) return std::nullopt;
+  const size_t statement = source->at(text.frame_line[frame] - 1);
+  if (statement == source->statements().size() || !source->statements()[statement].is_alone) return std::nullopt;
+  return Spot{path, std::move(*source), statement, frame};
 }
 
 }  // namespace tapelens::check

@@ -1,10 +1,9 @@
-#include "analyzer/compare/baseline.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/compare/snapshot.h"
 #include "analyzer/text/json.h"
 
 namespace tapelens::compare {

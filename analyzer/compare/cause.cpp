@@ -1,8 +1,7 @@
-#include "analyzer/compare/cause.h"
-
 #include <algorithm>
 #include <tuple>
 
+#include "analyzer/compare/gate.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::compare {

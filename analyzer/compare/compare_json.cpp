@@ -1,6 +1,5 @@
 // A verdict and a comparison as JSON.
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/report/json.h"
 #include "analyzer/text/json.h"
 

@@ -7,8 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "analyzer/compare/matching.h"
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 

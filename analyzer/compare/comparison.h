@@ -2,6 +2,7 @@
 // that ran.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,5 +69,17 @@ std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by);
 std::string holder_text(const Row& row);
 // "train.py:42 Net.forward"; "(no stack)".
 std::string place_text(const Frame& frame);
+
+// ---- matching of the rows of two runs, by holder, operator, module, function and statement. Line numbers come last,
+// because they move with every edit
+struct Pair {
+  std::optional<uint32_t> a, b;  // indices; at least one of them
+};
+
+// Rows without a match are alone. Rows in `b` come in its order, then the rows only in `a`.
+std::vector<Pair> matched(const std::vector<Row>& a, const std::vector<Row>& b);
+
+// The indices of findings that are in `b` and not in `a`.
+std::vector<uint32_t> new_findings(const std::vector<KnownFinding>& a, const std::vector<KnownFinding>& b);
 
 }  // namespace tapelens::compare

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyzer/model/compiled.h"
 #include "analyzer/model/device_traits.h"
+#include "analyzer/model/words.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::compare {

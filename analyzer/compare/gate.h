@@ -6,10 +6,19 @@
 #include <vector>
 
 #include "analyzer/compare/budget.h"
-#include "analyzer/compare/cause.h"
 #include "analyzer/compare/comparison.h"
 
 namespace tapelens::compare {
+
+// The line of the program that made memory grow: a changed line if one is known.
+struct Cause {
+  Frame where;            // line 0: unknown
+  std::string statement;  // the text of that line; for a removed line its old text
+  std::string why;        // "added; the only line that changed", "allocates the largest part of the growth"
+};
+
+// `grown` is sorted by bytes, the most first.
+Cause cause_of(const Comparison& comparison, const std::vector<ComparedRow>& grown);
 
 struct Limits {
   std::vector<Budget> budgets;

@@ -3,7 +3,6 @@
 
 #include "analyzer/check/sources.h"
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/text/escape.h"
 
 namespace tapelens::compare {

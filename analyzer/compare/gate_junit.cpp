@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/text/junit.h"
 
 namespace tapelens::compare {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

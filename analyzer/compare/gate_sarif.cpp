@@ -1,7 +1,6 @@
 // A verdict as SARIF 2.1.0: each failed item is a result at the line that it names.
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
-#include "analyzer/text/sarif.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::compare {
 

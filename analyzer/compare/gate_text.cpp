@@ -3,7 +3,6 @@
 #include <set>
 
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/words.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
 

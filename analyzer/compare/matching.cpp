@@ -1,8 +1,8 @@
-#include "analyzer/compare/matching.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
+
+#include "analyzer/compare/comparison.h"
 
 namespace tapelens::compare {
 

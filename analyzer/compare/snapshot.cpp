@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/threads.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/model/load.h"
+#include "analyzer/peak/replay.h"
 #include "analyzer/peak/value_reads.h"
 #include "analyzer/run/losses.h"
 #include "analyzer/text/format.h"

@@ -1,5 +1,5 @@
 // The part of a run that is compared: figures of each device, allocations at its peak, findings, and the versions of
-// the files that ran. Comes from a recording or a baseline (baseline.h); contains no ids of the model.
+// the files that ran. Comes from a recording or a baseline; contains no ids of the model.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/check/sources.h"
 #include "analyzer/peak/holders.h"
 #include "analyzer/report/report.h"
 #include "analyzer/run/peak_device.h"
@@ -102,5 +103,14 @@ trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* check
 
 // Line `line` of a text (from 1), trimmed; empty if it does not exist.
 std::string line_of(std::string_view text, uint32_t line);
+
+// ---- a baseline: a snapshot as a file to keep beside the program. Its content is sorted, with one item a line, so
+// that changes are readable in a diff
+
+// Paths of files are relative to the repository.
+std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tree, std::string_view version);
+
+// The error says what is wrong, without the file's name.
+trace::Result<Snapshot> read_baseline(std::string_view json);
 
 }  // namespace tapelens::compare

@@ -1,8 +1,7 @@
-#include "analyzer/compare/words.h"
-
 #include <cstdio>
 #include <cstdlib>
 
+#include "analyzer/compare/renderings.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::compare {

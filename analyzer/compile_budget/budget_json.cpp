@@ -1,8 +1,7 @@
-#include "analyzer/compile_budget/budget_json.h"
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/compile_budget/budget_text.h"
+#include "analyzer/compile_budget/renderings.h"
 #include "analyzer/text/json.h"
 
 namespace tapelens::compile_budget {

@@ -1,7 +1,6 @@
-#include "analyzer/compile_budget/budget_text.h"
-
 #include <algorithm>
 
+#include "analyzer/compile_budget/renderings.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

@@ -1,11 +1,11 @@
-// Computes the remarks of budget_text.h.
+// Computes the remarks of renderings.h.
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <functional>
 
-#include "analyzer/compile_budget/budget_text.h"
+#include "analyzer/compile_budget/renderings.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::compile_budget {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "analyzer/peak/out_of_memory.h"
 #include "analyzer/peak/value_reads.h"
 #include "analyzer/run/peak_device.h"

@@ -1,10 +1,18 @@
 #include "analyzer/export/export.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 
+#include "analyzer/export/sink.h"
 #include "trace/output.h"
 
 namespace tapelens::exporting {
+
+// Each format is defined in the file that writes it.
+extern const Format kPerfetto, kSnapshot, kSpeedscope, kSqlite;
+
 namespace {
 
 using trace::Error;
@@ -43,7 +51,17 @@ Status write(Subjects& subjects, const Format& format, Output& output) {
   return output.finish();
 }
 
+constexpr const Format* kFormats[] = {&kPerfetto, &kSnapshot, &kSpeedscope, &kSqlite};
+
 }  // namespace
+
+std::span<const Format* const> formats() { return kFormats; }
+
+const Format* format_of(std::string_view name) {
+  const auto at =
+      std::ranges::find(kFormats, name, [](const Format* format) { return std::string_view(format->name); });
+  return at == std::end(kFormats) ? nullptr : *at;
+}
 
 Status export_recording(const run::Run& run, const Wanted& wanted, const Format& format, const Target& target,
                         const std::function<void(const std::string&)>& making) {
@@ -57,6 +75,20 @@ Status export_recording(const run::Run& run, const Wanted& wanted, const Format&
   } catch (const CannotExport& why) {
     const std::string name = target.recording.empty() ? "the recording" : target.recording;
     return Error{name + ": " + why.error.message, why.error.kind};
+  }
+}
+
+void Sink::flush() {
+  write_out(buffer_);
+  buffer_.clear();
+}
+
+void Sink::write_out(std::string_view bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw WriteFailed{written < 0 ? errno : EIO, {}};
+    bytes.remove_prefix(static_cast<size_t>(written));
   }
 }
 

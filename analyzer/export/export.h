@@ -1,5 +1,5 @@
 // Exports recordings to the formats of other tools. The file that writes a format defines it as `constinit extern const
-// Format kName`; formats.cpp lists it. No other code knows its name.
+// Format kName`; export.cpp lists it. No other code knows its name.
 //
 // Output is streamed: memory holds a buffer and the columns of one process at a time. Names from the recording are
 // well-formed UTF-8 without terminal control characters (text::printable).

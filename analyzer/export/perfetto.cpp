@@ -6,7 +6,7 @@
 #include "analyzer/export/export.h"
 #include "analyzer/export/packets.h"
 #include "analyzer/export/perfetto_threads.h"
-#include "analyzer/model/bands.h"
+#include "analyzer/model/steps.h"
 #include "analyzer/peak/grouping.h"
 
 namespace tapelens::exporting {

@@ -8,7 +8,7 @@
 
 #include "analyzer/export/packets.h"
 #include "analyzer/export/subjects.h"
-#include "analyzer/model/threads.h"
+#include "analyzer/model/load.h"
 
 namespace tapelens::exporting {
 

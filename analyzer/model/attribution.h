@@ -2,6 +2,9 @@
 // them from the operator around it or, in a backward, from the operator that made the node under evaluation.
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
+
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
 
@@ -40,5 +43,18 @@ bool is_engine_operator(const Text& text, StringId name);
 // Whether the operator belongs to the engine or to a custom function (named by its class alone). The program calls the
 // operators inside it.
 bool is_transparent(const Text& text, StringId name);
+
+// The module that owns a parameter, a buffer, a gradient or an optimizer's state. These are made outside of module
+// calls, so the name decides: "layer1.conv.weight" belongs to the module "Net.layer1.conv".
+class ParameterModules {
+ public:
+  ParameterModules(const Process& process, const Text& text);
+
+  // None if the allocation has no such role, or if its name fits no module or modules of several models.
+  ModuleId of(AllocationId allocation) const;
+
+ private:
+  std::unordered_map<uint32_t, ModuleId> module_;  // by allocation
+};
 
 }  // namespace tapelens::model

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <ranges>
 #include <tuple>
@@ -40,7 +41,7 @@ struct IdColumn {
 template <class Key, class Value>
 using WideColumn = IdColumn<Key, Value, uint64_t>;  // times, bytes
 
-// The placeholder for columns of threads, which only pictures need (threads.h reads them).
+// The placeholder for columns of threads, which only pictures need (load.h reads them).
 struct NotLoaded {};
 
 template <class Key>
@@ -61,5 +62,18 @@ struct LoadedTable : T<ColumnsBy<typename trace::Row<T>::Id>::template Of> {
  private:
   const auto& first() const { return std::get<0>(trace::tied<trace::kColumns<T>>(*static_cast<const Columns*>(this))); }
 };
+
+// ---- memory of large columns
+
+// Asks the kernel for 2 MiB pages if the range, which must be unwritten, is large enough. The kernel may refuse.
+void prefer_large_pages(void* begin, size_t bytes);
+
+// Reserves `count` values in an empty vector. Page faults dominate the time to fill a column of millions of rows; large
+// pages avoid most of them.
+template <class T>
+void reserve_large(std::vector<T>& values, size_t count) {
+  values.reserve(count);
+  prefer_large_pages(values.data(), count * sizeof(T));
+}
 
 }  // namespace tapelens::model

@@ -14,4 +14,17 @@ namespace tapelens::model {
 Text load_text(const trace::Recording& recording);
 Process load_process(const trace::Recording& recording, const Text& text, trace::ProcessIndex process);
 
+// ---- the thread of each operator, module call and evaluation: separate from the model, because only pictures need it
+using trace::ThreadId;
+
+struct Threads {
+  IdColumn<ThreadId, uint32_t> os_id;  // gettid()
+  IdColumn<OperatorId, ThreadId, uint16_t> of_operator;
+  IdColumn<ModuleCallId, ThreadId, uint16_t> of_module_call;
+  IdColumn<EvaluationId, ThreadId, uint16_t> of_evaluation;
+};
+
+// Columns as long as the process' tables; 0 for a thread without a name in the recording.
+Threads load_threads(const trace::Recording& recording, const Process& process, trace::ProcessIndex index);
+
 }  // namespace tapelens::model

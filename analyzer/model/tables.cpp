@@ -1,8 +1,13 @@
 // See tables.h.
 #include "analyzer/model/tables.h"
 
-namespace tapelens::model {
+#include <sys/mman.h>
 
+#include <cstdint>
+
+#include "analyzer/model/column.h"
+
+namespace tapelens::model {
 namespace {
 
 std::string name_of(Table table) {
@@ -71,6 +76,14 @@ std::vector<LeftOut> Tables::left_out() const {
     if (!is_sound(table)) all.push_back({table, name_of(table), whys_[number]});
   }
   return all;
+}
+
+void prefer_large_pages(void* begin, size_t bytes) {
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  const auto from = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) / kPage * kPage;
+  const auto to = (reinterpret_cast<uintptr_t>(begin) + bytes) / kPage * kPage;
+  // An error is ignored: pages stay small.
+  if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
 }
 
 }  // namespace tapelens::model

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/model/large_pages.h"
+#include "analyzer/model/column.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
 #include "trace/recording.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "analyzer/peak/keys.h"
 
 namespace tapelens::peak {

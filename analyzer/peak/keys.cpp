@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 
 namespace tapelens::peak {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/model/parameter_modules.h"
+#include "analyzer/model/attribution.h"
 #include "analyzer/peak/groups.h"
 
 namespace tapelens::peak {

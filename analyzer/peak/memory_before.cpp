@@ -1,10 +1,10 @@
-#include "analyzer/peak/memory_before.h"
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "analyzer/peak/requests.h"
 
 namespace tapelens::peak {
 namespace {

@@ -8,13 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/allocator/caching_allocator.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/text.h"
-#include "analyzer/peak/memory_before.h"
 
 namespace tapelens::peak {
 
@@ -50,5 +50,16 @@ struct AllocatorNoted {
   Time until = kNever;                     // the order of events is unknown from then on
 };
 DeviceRequests device_requests(const Process& process, const Text& text, DeviceId device, const AllocatorNoted& noted);
+
+// ---- the memory of a device's allocator at the begin of an imported snapshot's history: the recording's first moment
+// has it. A recording of a program has no such memory
+
+// Sorted by address, as CachingAllocator::adopt() requires. Blocks have the numbers of their allocations. None: blocks
+// overlap, or are outside all segments.
+using MemoryBefore = std::optional<std::vector<allocator::CachingAllocator::Segment>>;
+MemoryBefore memory_before(const Process& process, DeviceId device, const allocator::Settings& settings);
+
+// Whether a row with this time belongs to the memory before the history.
+inline bool is_before(const Process& process, Time time) { return process.is_imported && time.ns == 0; }
 
 }  // namespace tapelens::peak

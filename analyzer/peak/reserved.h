@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "analyzer/peak/replay.h"
 #include "analyzer/peak/requests.h"
-#include "analyzer/peak/saved_for_backward.h"
 
 namespace tapelens::peak {
 

@@ -1,11 +1,10 @@
-#include "analyzer/peak/saved_for_backward.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/model/most_at_once.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/peak/replay.h"
 
 namespace tapelens::peak {
 

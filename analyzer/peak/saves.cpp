@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "trace/record.h"
 
 namespace tapelens::peak {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "analyzer/model/large_pages.h"
+#include "analyzer/model/column.h"
 
 namespace tapelens::peak {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/pickle/malformed.h"
 #include "analyzer/pickle/opcodes.h"
+#include "analyzer/pickle/window.h"
 
 namespace tapelens::pickle {
 

@@ -1,7 +1,7 @@
 #include "analyzer/pickle/memo.h"
 
-#include "analyzer/pickle/malformed.h"
 #include "analyzer/pickle/opcodes.h"
+#include "analyzer/pickle/window.h"
 
 namespace tapelens::pickle {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "analyzer/pickle/malformed.h"
+#include "analyzer/pickle/window.h"
 
 namespace tapelens::pickle {
 

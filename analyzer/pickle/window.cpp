@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "analyzer/pickle/malformed.h"
-
 namespace tapelens::pickle {
 
 namespace {

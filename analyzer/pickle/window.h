@@ -3,12 +3,19 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "trace/regular_file.h"
 
 namespace tapelens::pickle {
+
+// An invalid pickle. Thrown within analyzer/pickle and by makers; the caller of read() catches it and returns an Error.
+struct Malformed {
+  uint64_t offset = 0;  // in the file
+  std::string what;     // "cut off within a text"
+};
 
 // Longer texts are refused; no text in a snapshot is that long.
 inline constexpr uint64_t kLongestText = uint64_t{16} << 20;

@@ -1,6 +1,5 @@
 // The comparison as JSON, with all ranks and all lists in full; docs/ranks.md explains the keys.
 #include "analyzer/ranks/renderings.h"
-#include "analyzer/ranks/words.h"
 #include "analyzer/text/json.h"
 
 namespace tapelens::ranks {

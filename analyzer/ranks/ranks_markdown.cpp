@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "analyzer/ranks/renderings.h"
-#include "analyzer/ranks/words.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "analyzer/ranks/renderings.h"
-#include "analyzer/ranks/words.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"

@@ -5,7 +5,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"

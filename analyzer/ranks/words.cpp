@@ -1,7 +1,6 @@
-#include "analyzer/ranks/words.h"
-
 #include <algorithm>
 
+#include "analyzer/ranks/renderings.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/text/format.h"

@@ -6,13 +6,11 @@
 #include <array>
 #include <filesystem>
 
-#include "analyzer/report/allocator_text.h"
 #include "analyzer/report/categories.h"
-#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings_text.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/remedies.h"
+#include "analyzer/report/sections.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

@@ -1,9 +1,11 @@
-// The output of `tapelens advise` on a terminal, and its sentences. All functions require `report.advice`.
+// The output of `tapelens advise` on a terminal and as Markdown, and its sentences. All functions require
+// `report.advice`.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/report/report.h"
 #include "analyzer/text/layout.h"
 
@@ -36,5 +38,16 @@ std::string change_text(const advise::Advice& advice, const advise::Entry& entry
 std::string weight_text(const advise::Advice& advice, const advise::Entry& entry);
 // "128.0 MiB operator temporaries, 128.0 MiB of it aten::_log_softmax_backward_data in GPT"
 std::string remaining_text(const advise::Remaining& left);
+
+// Advice about memory at the peak that no check covers. Leaves out techniques that the program uses already. Empty: no
+// known advice.
+std::string remedy_text(const advise::Remaining& left, const peak::InUse& in_use);
+
+// ---- as GitHub Markdown
+
+// `rows`: the number of findings shown in full.
+std::string advice_markdown(const Report& report, size_t rows);
+// A table of the entries that are not small, and a line with the number of small entries.
+std::string findings_table(const Report& report);
 
 }  // namespace tapelens::report

@@ -1,9 +1,8 @@
 // The reserved bytes that a device's allocator would have under other conditions, for a terminal.
-#include "analyzer/report/allocator_text.h"
-
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/fitting.h"
+#include "analyzer/report/sections.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

@@ -7,14 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "analyzer/advise/entries.h"
-#include "analyzer/advise/rewritten_run.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/peak/replay.h"
 #include "analyzer/report/detail.h"
-#include "analyzer/report/estimates.h"
-#include "analyzer/report/host_memory.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/run/losses.h"
 #include "analyzer/run/peak_device.h"
 #include "analyzer/text/format.h"

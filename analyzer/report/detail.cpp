@@ -5,8 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/compiled.h"
-#include "analyzer/model/parameter_modules.h"
+#include "analyzer/model/words.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/fragmentation.h"
 

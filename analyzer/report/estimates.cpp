@@ -1,9 +1,9 @@
-#include "analyzer/report/estimates.h"
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
 
+#include "analyzer/report/detail.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

@@ -1,10 +1,9 @@
 // Findings as JSON: docs/report.schema.json describes it, docs/advise.md explains it.
-#include "analyzer/report/findings_json.h"
 
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/fitting.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/remedies.h"
 
 namespace tapelens::report {
 

@@ -1,15 +1,12 @@
 // Findings as GitHub Markdown, for a comment that CI makes on a pull request.
-#include "analyzer/report/findings_markdown.h"
 
 #include <algorithm>
 
 #include "analyzer/report/advice_text.h"
-#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/fitting.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/remedies.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

@@ -7,12 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/check/sources.h"
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/sarif.h"
 #include "analyzer/text/layout.h"
 
 namespace tapelens::report {
+
+// A check as a SARIF rule.
+struct Rule {
+  std::string id, title, help;
+  std::string page;  // Markdown; empty: no page
+};
+
+// Requires `report.advice`.
+std::string sarif(const Report& report, const std::vector<Rule>& rules, const check::SourceTree& tree,
+                  std::string_view version);
 
 // Inputs of a rendering besides the report.
 struct Rendering {

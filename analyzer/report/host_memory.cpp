@@ -1,10 +1,10 @@
-// See host_memory.h.
-#include "analyzer/report/host_memory.h"
-
+// See detail.h and sentences.h.
 #include <algorithm>
 #include <charconv>
 
 #include "analyzer/model/device_traits.h"
+#include "analyzer/report/detail.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

@@ -8,15 +8,10 @@
 
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/categories.h"
-#include "analyzer/report/estimates.h"
 #include "analyzer/report/findings_text.h"
-#include "analyzer/report/host_memory.h"
 #include "analyzer/report/html.h"
-#include "analyzer/report/losses.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/outside_text.h"
-#include "analyzer/report/peak_text.h"
-#include "analyzer/report/remedies.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

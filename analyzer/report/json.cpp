@@ -1,12 +1,10 @@
 // The report as JSON: docs/report.schema.json describes it, docs/report.md explains it.
 #include "analyzer/report/json.h"
 
-#include "analyzer/report/findings_json.h"
 #include "analyzer/report/formats.h"
-#include "analyzer/report/host_memory.h"
-#include "analyzer/report/modules_text.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/rewritten_text.h"
+#include "analyzer/report/sections.h"
+#include "analyzer/report/sentences.h"
 
 namespace tapelens::report {
 

@@ -1,7 +1,6 @@
-#include "analyzer/report/losses.h"
-
 #include <algorithm>
 
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

@@ -1,19 +1,14 @@
 // The report as GitHub Markdown: short enough for a comment that CI makes on a pull request.
 #include <algorithm>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/categories.h"
-#include "analyzer/report/estimates.h"
-#include "analyzer/report/findings_markdown.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
-#include "analyzer/report/host_memory.h"
-#include "analyzer/report/losses.h"
-#include "analyzer/report/modules_text.h"
-#include "analyzer/report/outside_text.h"
-#include "analyzer/report/peak_text.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/rewritten_text.h"
+#include "analyzer/report/sections.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

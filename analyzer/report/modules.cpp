@@ -4,7 +4,7 @@
 #include <cctype>
 #include <map>
 
-#include "analyzer/model/bands.h"
+#include "analyzer/model/steps.h"
 #include "analyzer/peak/keys.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/detail.h"

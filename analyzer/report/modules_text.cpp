@@ -1,9 +1,8 @@
 // The tables of modules for people: text, Markdown, JSON.
-#include "analyzer/report/modules_text.h"
-
 #include <algorithm>
 
 #include "analyzer/report/json.h"
+#include "analyzer/report/sections.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 

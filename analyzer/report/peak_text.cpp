@@ -1,9 +1,8 @@
-// See peak_text.h.
-#include "analyzer/report/peak_text.h"
-
+// See sentences.h.
 #include <algorithm>
 #include <span>
 
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::report {

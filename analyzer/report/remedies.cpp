@@ -1,10 +1,9 @@
-#include "analyzer/report/remedies.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "analyzer/check/frameworks.h"
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
+#include "analyzer/report/advice_text.h"
 
 namespace tapelens::report {
 namespace {

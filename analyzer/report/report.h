@@ -11,6 +11,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/peak/analysis.h"
 #include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/out_of_memory.h"
@@ -18,7 +19,6 @@
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
 #include "analyzer/peak/sharding.h"
-#include "analyzer/peak/step_memory.h"
 #include "analyzer/peak/value_reads.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/report/overview.h"
@@ -97,7 +97,7 @@ struct Device {
   std::optional<Blocks> blocks;
 };
 
-// The estimated memory of a process outside PyTorch's allocator, if the simulated GPU were a real one: estimates.h.
+// The estimated memory of a process outside PyTorch's allocator, if the simulated GPU were a real one: detail.h.
 struct OutsideEstimate {
   Bytes context;                        // CUDA context, on each GPU that the process uses
   std::vector<uint64_t> communicators;  // ranks of each NCCL communicator, the largest first; 0: not known
@@ -107,7 +107,7 @@ struct OutsideEstimate {
 // Memory of a device that PyTorch's allocator does not manage: peak/outside.h.
 using Outside = peak::Outside;
 
-// Resident memory of a process (RSS), beside its recorded CPU memory: host_memory.h.
+// Resident memory of a process (RSS), beside its recorded CPU memory: detail.h.
 struct HostMemory {
   Bytes before;           // when the recording began
   Bytes before_peak;      // the peak until then

@@ -1,7 +1,6 @@
-#include "analyzer/report/rewritten_text.h"
-
 #include <algorithm>
 
+#include "analyzer/report/sections.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "policy/catalog.h"

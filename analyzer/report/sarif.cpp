@@ -1,15 +1,14 @@
 // Findings as SARIF 2.1.0 for GitHub code scanning: one rule for each check, one result for each finding, each at a
 // file of the repository.
-#include "analyzer/report/sarif.h"
 
 #include <algorithm>
 
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/json.h"
-#include "analyzer/report/losses.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
-#include "analyzer/text/sarif.h"
+#include "analyzer/text/json.h"
 
 namespace tapelens::report {
 

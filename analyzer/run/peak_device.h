@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/run/process_run.h"
 #include "analyzer/run/run.h"
 #include "trace/result.h"
 

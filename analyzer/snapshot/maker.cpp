@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "analyzer/model/text.h"
-#include "analyzer/pickle/malformed.h"
-#include "analyzer/snapshot/native_frames.h"
+#include "analyzer/pickle/window.h"
+#include "analyzer/snapshot/stack_facts.h"
 
 namespace tapelens::snapshot {
 

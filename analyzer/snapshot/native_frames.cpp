@@ -1,10 +1,9 @@
-#include "analyzer/snapshot/native_frames.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
 
 #include "analyzer/model/text.h"
+#include "analyzer/snapshot/stack_facts.h"
 
 namespace tapelens::snapshot {
 

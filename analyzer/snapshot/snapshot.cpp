@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analyzer/pickle/malformed.h"
 #include "analyzer/pickle/memo.h"
+#include "analyzer/pickle/window.h"
 #include "analyzer/snapshot/maker.h"
 #include "trace/regular_file.h"
 

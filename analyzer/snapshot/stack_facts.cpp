@@ -4,7 +4,6 @@
 #include <string>
 
 #include "analyzer/model/text.h"
-#include "analyzer/snapshot/native_frames.h"
 
 namespace tapelens::snapshot {
 

@@ -1,7 +1,7 @@
 // Allocations, the timeline of each device, and operators.
 #include "analyzer/model/attribution.h"
 #include "analyzer/tables/sources.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 
 namespace tapelens::tables {
 

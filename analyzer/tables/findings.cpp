@@ -1,6 +1,6 @@
 // The findings of the checks, on each device of each process.
 #include "analyzer/check/patch.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 
 namespace tapelens::tables {
 

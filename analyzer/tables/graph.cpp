@@ -3,7 +3,7 @@
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/peak/groups.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 #include "trace/record.h"
 
 namespace tapelens::tables {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/model/parameter_modules.h"
+#include "analyzer/model/attribution.h"
 #include "analyzer/report/report.h"
-#include "analyzer/run/process_run.h"
+#include "analyzer/run/run.h"
 
 namespace tapelens::tables {
 

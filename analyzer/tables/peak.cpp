@@ -1,7 +1,7 @@
 // The peak set of each device, one row an allocation, and all holders of each.
 #include "analyzer/model/attribution.h"
 #include "analyzer/tables/sources.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 
 namespace tapelens::tables {
 

@@ -1,6 +1,6 @@
 // Processes, their memory on each device, their steps and regions, their losses and out-of-memory requests.
 #include "analyzer/peak/device_memory.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 
 namespace tapelens::tables {
 

@@ -1,7 +1,7 @@
 // The tables that all processes share: frames, stacks, modules.
 #include <algorithm>
 
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 
 namespace tapelens::tables {
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -274,5 +275,20 @@ Declare<const Row&> declare_rows(std::string name, AllOf all_of) {
       std::move(name), [all_of](const Part& part) { return static_cast<uint64_t>(all_of(part).size()); },
       [all_of](const Part& part, uint64_t row) -> const Row& { return all_of(part)[row]; });
 }
+
+// ---- the tables of a recording for Python and exports; docs/python.md lists them. Ids equal those of the model: they
+// start at 1 in each process, and 0 means none
+
+// In the order in which a reader needs them.
+std::span<const Table> all_tables();
+const Table* table_named(std::string_view name);  // null if no table has that name
+
+// ---- by subject, each in its own file
+std::vector<Table> process_tables();  // processes.cpp: processes, devices, steps, regions, losses
+std::vector<Table> event_tables();    // events.cpp: allocations, timeline, operators
+std::vector<Table> graph_tables();    // graph.cpp: nodes, edges, saves
+std::vector<Table> peak_tables();     // peak.cpp: the peak set and its holders
+std::vector<Table> finding_tables();  // findings.cpp
+std::vector<Table> shared_tables();   // shared.cpp: frames, stacks, modules
 
 }  // namespace tapelens::tables

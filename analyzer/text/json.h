@@ -1,6 +1,7 @@
 // The JSON of every command, and a parser for JSON files that may be hostile.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -32,5 +33,15 @@ template <class Json>
 Json parse_bounded(std::string_view text) {
   return parse_bounded<Json>(text, [](const Json&) {});
 }
+
+// ---- the document around the results of Tapelens's SARIF files
+
+// A path of the repository, as a URI.
+std::string percent_encoded(std::string_view path);
+// A line of a file of the repository. `function` may be empty.
+Json sarif_location(const std::string& uri, uint32_t line, const std::string& function);
+Json sarif_notification(const std::string& text, const char* level);  // "note", "warning", "error"
+// Arrays of rules, results and notifications.
+std::string sarif_document(std::string_view version, Json rules, Json results, Json notifications);
 
 }  // namespace tapelens::text

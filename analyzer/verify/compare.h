@@ -5,9 +5,12 @@
 // creation, so streams of one name may be swapped. Processes pair by rank; without ranks, any two may pair.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "analyzer/verify/run.h"
+#include "analyzer/verify/verdict.h"
 
 namespace tapelens::verify {
 
@@ -23,5 +26,19 @@ OnlyInOne take_out_gradients_of_one(Run& bare, Run& other);
 
 // The comparable checksums of the bare run.
 Compared comparable(const Run& bare);
+
+// ---- the standard output of two runs, line by line: used for programs that compute no gradients
+
+// Takes paths of files with the output; a missing file counts as empty.
+uint64_t count_lines(const std::string& path);
+// The first line that differs; none if the files are equal byte for byte.
+std::optional<Difference> compare_output(const std::string& bare, const std::string& other);
+
+// ---- gradients. Some rewrites add the same numbers in another order. This compares their effect with the rounding of
+// the program itself
+
+// Compares the first step's gradients of two runs of the same program (Run::values); those of the bare run also have
+// float64 values. Rounding::unknown has the reason if a file is unreadable or the gradients do not match.
+Rounding compare_values(const std::string& bare, const std::string& rewritten);
 
 }  // namespace tapelens::verify

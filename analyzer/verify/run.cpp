@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analyzer/peak/analysis.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/peak/replay.h"
 #include "analyzer/run/peak_device.h"
 #include "policy/wire.h"
 #include "trace/checksum.h"

@@ -38,10 +38,10 @@ struct Run {
   std::vector<policy::Site> applied;          // sites of all processes, named as in a plan
   std::vector<peak::RewrittenTotal> skipped;  // from all processes
   std::vector<std::string> files;             // in its stacks, each once; relative ones as the program named them
-  // The file with the first step's gradients of its only Python process (rounding.h). Empty if there are several such
+  // The file with the first step's gradients of its only Python process (compare.h). Empty if there are several such
   // processes or none, or if the file was not requested.
   std::string values;
-  std::string output;  // file with its standard output (output.h); empty: not kept
+  std::string output;  // file with its standard output (compare.h); empty: not kept
 };
 
 // Reads everything but the exit code, `is_cut`, the reasons, `values` and `output`, which the recording does not have.

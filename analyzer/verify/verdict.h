@@ -1,14 +1,15 @@
-// The result of `tapelens verify`. verdict_json.h writes and reads it, verdict_text.h prints it; docs/verify.md
-// explains both.
+// The result of `tapelens verify`, and its JSON. verdict_text.h prints it; docs/verify.md explains both.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/model/model.h"
 #include "policy/plan.h"
+#include "trace/result.h"
 
 namespace tapelens::verify {
 
@@ -114,5 +115,13 @@ struct Verdict {
   const char* second() const { return patch ? "patched" : "rewritten"; }
   bool operator==(const Verdict&) const = default;
 };
+
+// ---- the JSON that `tapelens verify --format json` prints: its only writer and reader
+std::string verdict_json(const Verdict& verdict);
+
+// The text is unverified. It must have every key of verdict_json(), whole numbers within int64_t where those belong,
+// and no contradictions; otherwise the result is an error. `name` is the file's, for the error. Strings in the verdict
+// may be any UTF-8.
+trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name);
 
 }  // namespace tapelens::verify

@@ -1,5 +1,3 @@
-#include "analyzer/verify/verdict_json.h"
-
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/text/json.h"
+#include "analyzer/verify/verdict.h"
 
 namespace tapelens::verify {
 

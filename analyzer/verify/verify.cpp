@@ -6,8 +6,6 @@
 
 #include "analyzer/text/format.h"
 #include "analyzer/verify/compare.h"
-#include "analyzer/verify/output.h"
-#include "analyzer/verify/rounding.h"
 
 namespace tapelens::verify {
 namespace {

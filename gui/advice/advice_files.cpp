@@ -8,9 +8,9 @@
 
 #include "gui/advice/advice_page.h"
 #include "gui/advice/verify_pane.h"
-#include "gui/models/error.h"
-#include "gui/models/plan.h"
 #include "gui/models/saving.h"
+#include "gui/models/verifying.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

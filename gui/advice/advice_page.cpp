@@ -23,10 +23,9 @@
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/reduction_curve.h"
 #include "gui/advice/verify_pane.h"
-#include "gui/models/error.h"
-#include "gui/models/plan.h"
+#include "gui/models/verifying.h"
 #include "gui/models/visible_text.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

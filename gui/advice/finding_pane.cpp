@@ -8,9 +8,8 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/document.h"
-#include "gui/models/finding_words.h"
+#include "gui/models/findings_tree.h"
 #include "gui/models/visible_text.h"
-#include "gui/widgets/diff_view.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 

@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "gui/models/verify_result.h"
+#include "gui/models/verifying.h"
 
 class QLabel;
 class QToolButton;

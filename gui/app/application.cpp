@@ -1,14 +1,13 @@
-#include "gui/app/application.h"
-
 #include <QApplication>
 #include <QFileInfo>
 #include <QImage>
 #include <QTimer>
 #include <cstdio>
 
-#include "gui/app/card.h"
+#include "gui/app/exports.h"
 #include "gui/app/main_window.h"
-#include "gui/models/error.h"
+#include "gui/app/options.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -1,5 +1,3 @@
-#include "gui/app/card.h"
-
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QImage>
@@ -11,10 +9,9 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/text/format.h"
-#include "gui/app/export.h"
-#include "gui/models/error.h"
+#include "gui/app/exports.h"
 #include "gui/models/facts.h"
-#include "gui/models/finding_words.h"
+#include "gui/models/findings_tree.h"
 #include "gui/models/visible_text.h"
 #include "gui/models/whatif.h"
 #include "gui/widgets/before_after.h"

@@ -1,5 +1,3 @@
-#include "gui/app/export.h"
-
 #include <QAbstractItemModel>
 #include <QApplication>
 #include <QClipboard>
@@ -7,9 +5,10 @@
 #include <QPainter>
 #include <QSvgGenerator>
 
-#include "gui/models/error.h"
+#include "gui/app/exports.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/page.h"
-#include "gui/widgets/table_text.h"
+#include "gui/widgets/table.h"
 
 namespace tapelens::gui {
 

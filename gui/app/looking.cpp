@@ -3,7 +3,6 @@
 
 #include "analyzer/text/format.h"
 #include "gui/app/main_window.h"
-#include "gui/models/error.h"
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"

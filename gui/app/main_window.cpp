@@ -18,7 +18,6 @@
 #include "analyzer/report/findings_text.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
-#include "gui/models/error.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 

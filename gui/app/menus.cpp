@@ -6,10 +6,9 @@
 #include <QMenuBar>
 #include <QMessageBox>
 
-#include "gui/app/card.h"
-#include "gui/app/export.h"
+#include "gui/app/exports.h"
 #include "gui/app/main_window.h"
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -33,4 +33,8 @@ struct WindowOptions {
 trace::Result<WindowOptions> parse_options(const QStringList& arguments);
 QString help_text();
 
+// Runs `tapelens-gui`: its command line and its window. Returns the exit code: 0 fine, 2 wrong usage, 3 unreadable file
+// or unwritable picture.
+int run_application(int argc, char** argv);
+
 }  // namespace tapelens::gui

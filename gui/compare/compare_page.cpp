@@ -19,7 +19,7 @@
 #include "gui/compare/steps_curve.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/reading_pane.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

@@ -4,12 +4,10 @@
 #include <iterator>
 #include <new>
 
-#include "analyzer/model/threads.h"
+#include "analyzer/model/load.h"
 #include "analyzer/report/detail.h"
-#include "analyzer/report/estimates.h"
-#include "analyzer/report/losses.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/run/peak_device.h"
-#include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/model/bands.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/steps.h"
 #include "analyzer/model/text.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/grouping.h"

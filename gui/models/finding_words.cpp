@@ -1,7 +1,6 @@
-#include "gui/models/finding_words.h"
-
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
+#include "gui/models/findings_tree.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
 

@@ -7,7 +7,6 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/text/format.h"
-#include "gui/models/finding_words.h"
 #include "gui/models/visible_text.h"
 #include "policy/level.h"
 

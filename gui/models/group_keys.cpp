@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "gui/models/group_tree.h"
 
 namespace tapelens::gui {

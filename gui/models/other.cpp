@@ -3,7 +3,7 @@
 #include <QMetaObject>
 #include <QThreadPool>
 
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

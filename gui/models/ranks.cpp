@@ -7,9 +7,8 @@
 #include <array>
 
 #include "analyzer/ranks/files.h"
-#include "analyzer/ranks/words.h"
+#include "analyzer/ranks/renderings.h"
 #include "analyzer/text/format.h"
-#include "gui/models/error.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {

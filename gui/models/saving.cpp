@@ -4,7 +4,7 @@
 #include <QFile>
 #include <QImage>
 
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 namespace {

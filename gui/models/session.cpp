@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "analyzer/report/detail.h"
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
 

@@ -5,6 +5,8 @@
 #include <QString>
 #include <string_view>
 
+#include "trace/result.h"
+
 namespace tapelens::gui {
 
 // Escapes text as text::printable() does.
@@ -14,5 +16,10 @@ QString visible_lines(std::string_view utf8);
 
 // For tool tips, which would interpret text that looks like HTML.
 QString plain_tip(const QString& text);
+
+// ---- errors: functions of the window that can fail return a trace::Result; these convert its message to and from text
+// of the window
+inline trace::Error failure(const QString& sentence) { return {sentence.toStdString()}; }
+inline QString sentence(const trace::Error& error) { return QString::fromStdString(error.message); }
 
 }  // namespace tapelens::gui

@@ -16,7 +16,7 @@
 #include "gui/models/visible_text.h"
 #include "gui/widgets/category_bar.h"
 #include "gui/widgets/choice_bar.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

@@ -16,8 +16,7 @@
 #include <array>
 
 #include "analyzer/text/format.h"
-#include "gui/widgets/table_header.h"
-#include "gui/widgets/table_text.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

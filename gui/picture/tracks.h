@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/model/load.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/sorted_times.h"
 #include "analyzer/model/text.h"
-#include "analyzer/model/threads.h"
 #include "gui/picture/axis.h"
 
 namespace tapelens::picture {

@@ -15,13 +15,13 @@
 #include <QVBoxLayout>
 
 #include "analyzer/ranks/files.h"
-#include "analyzer/ranks/words.h"
+#include "analyzer/ranks/renderings.h"
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/ranks/envelope_view.h"
 #include "gui/widgets/choice_bar.h"
 #include "gui/widgets/reading_pane.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

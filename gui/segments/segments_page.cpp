@@ -24,7 +24,7 @@
 #include "gui/segments/map_view.h"
 #include "gui/widgets/category_bar.h"
 #include "gui/widgets/source_pane.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

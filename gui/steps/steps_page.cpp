@@ -13,14 +13,13 @@
 #include <algorithm>
 #include <array>
 
-#include "analyzer/peak/step_memory.h"
+#include "analyzer/peak/analysis.h"
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
-#include "gui/widgets/sparkline.h"
-#include "gui/widgets/table_header.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

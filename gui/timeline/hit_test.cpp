@@ -1,6 +1,6 @@
-#include "gui/timeline/hit_test.h"
-
 #include <algorithm>
+
+#include "gui/timeline/lanes.h"
 
 namespace tapelens::gui {
 

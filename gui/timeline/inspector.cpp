@@ -8,7 +8,7 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/facts.h"
-#include "gui/models/finding_words.h"
+#include "gui/models/findings_tree.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
 #include "gui/models/whatif.h"

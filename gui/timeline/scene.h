@@ -1,15 +1,66 @@
-// The data that the lanes of one frame share: the view, the axis, and the columns of the curve.
+// The lanes of one frame: the surface that they fill, the data that they share (the view, the axis, the columns of the
+// curve), and their tool tips.
 #pragma once
 
 #include <QColor>
+#include <QImage>
+#include <QPainter>
 #include <QRect>
+#include <QString>
 #include <array>
 #include <vector>
 
 #include "gui/models/session.h"
-#include "gui/timeline/surface.h"
+#include "gui/picture/canvas.h"
 
 namespace tapelens::gui {
+
+// The target of lanes: rectangles in device pixels, and a painter for text.
+struct Ground {
+  picture::Pixel pixel = 0, ink = 0;
+  picture::Pattern pattern = picture::Pattern::plain;
+};
+
+class Surface {
+ public:
+  explicit Surface(double ratio) : ratio_(ratio) {}
+  virtual ~Surface() = default;
+  virtual void fill(const QRect& rectangle, const Ground& ground) = 0;
+  virtual QPainter& painter() = 0;  // in device independent pixels
+
+  double ratio() const { return ratio_; }  // device pixels for each device independent one
+  int device(double at) const { return static_cast<int>(at * ratio_ + 0.5); }
+  QRect device(const QRect& r) const {
+    return {QPoint(device(r.left()), device(r.top())),
+            QPoint(device(r.left() + r.width()) - 1, device(r.top() + r.height()) - 1)};
+  }
+
+ private:
+  double ratio_;
+};
+
+// Pixels of an image: the fast target, for frames.
+class ImageSurface final : public Surface {
+ public:
+  explicit ImageSurface(QImage& image);
+  void fill(const QRect& rectangle, const Ground& ground) override;
+  QPainter& painter() override { return painter_; }
+
+ private:
+  picture::Canvas canvas_;
+  QPainter painter_;
+};
+
+// Any painter, for vector pictures: SVG, PDF.
+class PainterSurface final : public Surface {
+ public:
+  explicit PainterSurface(QPainter& painter) : Surface(1), painter_(painter) {}
+  void fill(const QRect& rectangle, const Ground& ground) override;
+  QPainter& painter() override { return painter_; }
+
+ private:
+  QPainter& painter_;
+};
 
 struct Scene {
   // `left` and `width`: the columns of the widget for the lanes' pictures, in device independent pixels.
@@ -60,5 +111,14 @@ void paint_track(Surface& surface, const Scene& scene, const picture::Track& tra
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most);
 // Paints the curve of another subject than the current one.
 void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane);
+
+// ---- tool tips, as rich text
+QString allocation_tip(const Session& session, AllocationId allocation);
+QString small_tip(const Subject& subject);  // tip of the line that indicates small allocations
+QString column_tip(const Scene& scene, size_t column);
+QString subject_tip(const Subject& subject);  // tip of a subject that is not the current one
+QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request);
+QString step_tip(const Session& session, const Interval& step, Time time);
+QString span_tip(const Session& session, uint32_t span);
 
 }  // namespace tapelens::gui

@@ -11,8 +11,8 @@
 #include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
+#include "gui/timeline/scene.h"
 #include "gui/timeline/timeline_view.h"
-#include "gui/timeline/tooltips.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

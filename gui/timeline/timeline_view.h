@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 
-#include "gui/timeline/hit_test.h"
 #include "gui/timeline/lanes.h"
 #include "gui/timeline/scene.h"
 

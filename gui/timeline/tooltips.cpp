@@ -1,5 +1,3 @@
-#include "gui/timeline/tooltips.h"
-
 #include <algorithm>
 
 #include "analyzer/model/attribution.h"
@@ -7,6 +5,7 @@
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
 #include "gui/models/visible_text.h"
+#include "gui/timeline/scene.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

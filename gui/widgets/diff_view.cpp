@@ -1,10 +1,9 @@
-#include "gui/widgets/diff_view.h"
-
 #include <QEvent>
 #include <QScrollBar>
 #include <QTextBlock>
 #include <algorithm>
 
+#include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

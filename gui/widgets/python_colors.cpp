@@ -1,8 +1,7 @@
-#include "gui/widgets/python_colors.h"
-
 #include <QRegularExpression>
 #include <QTextCharFormat>
 
+#include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {

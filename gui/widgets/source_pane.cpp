@@ -16,7 +16,6 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
-#include "gui/widgets/python_colors.h"
 #include "gui/widgets/theme.h"
 #include "trace/regular_file.h"
 

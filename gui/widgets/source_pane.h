@@ -1,8 +1,9 @@
-// The program's source at a line of a stack.
+// Source code in the window: the program at a line of a stack, a diff, the colors of Python.
 #pragma once
 
 #include <QPlainTextEdit>
 #include <QStringList>
+#include <QSyntaxHighlighter>
 #include <QWidget>
 #include <functional>
 #include <map>
@@ -18,6 +19,15 @@ class QPushButton;
 class QStackedWidget;
 
 namespace tapelens::gui {
+
+// Highlights keywords, strings, numbers and comments of Python.
+class PythonColors : public QSyntaxHighlighter {
+ public:
+  using QSyntaxHighlighter::QSyntaxHighlighter;
+
+ protected:
+  void highlightBlock(const QString& text) override;
+};
 
 // Read-only text with line numbers and one marked line.
 class SourceView : public QPlainTextEdit {
@@ -87,6 +97,22 @@ class SourcePane : public QWidget {
   SourceView* view_;
   QLabel* sentence_;
   QPushButton* show_anyway_;
+};
+
+// A unified diff as read-only text; added and removed lines have a colored background.
+class DiffView : public QPlainTextEdit {
+  Q_OBJECT
+ public:
+  explicit DiffView(QWidget* parent = nullptr);
+  void show_diff(const QString& diff);
+  // Makes the view as high as its text, up to a number of lines; longer text scrolls.
+  void fit(int most_lines);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void tint();
 };
 
 }  // namespace tapelens::gui

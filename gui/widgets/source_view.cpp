@@ -1,7 +1,6 @@
 #include <QPainter>
 #include <QTextBlock>
 
-#include "gui/widgets/python_colors.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 

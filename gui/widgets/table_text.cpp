@@ -1,8 +1,8 @@
-#include "gui/widgets/table_text.h"
-
 #include <QAbstractItemModel>
 #include <QStringList>
 #include <functional>
+
+#include "gui/widgets/table.h"
 
 namespace tapelens::gui {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/model/compiled.h"
+#include "analyzer/model/words.h"
 #include "trace/record.h"
 
 namespace tapelens::check {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "analyzer/check/patch_tokens.h"
-#include "analyzer/check/spot.h"
+#include "analyzer/check/patch_maker.h"
 
 namespace tapelens::check {
 

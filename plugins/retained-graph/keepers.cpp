@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "analyzer/check/backwards.h"
+#include "analyzer/check/patch_maker.h"
 #include "analyzer/check/patch_tokens.h"
-#include "analyzer/check/spot.h"
 #include "trace/record.h"
 
 namespace tapelens::check {

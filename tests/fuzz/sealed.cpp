@@ -4,13 +4,12 @@
 #include <random>
 
 #include "analyzer/report/advice_text.h"
-#include "analyzer/report/findings_json.h"
-#include "analyzer/report/findings_markdown.h"
-#include "analyzer/report/plan.h"
+#include "analyzer/report/fixes.h"
+#include "analyzer/report/formats.h"
+#include "analyzer/report/json.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/sarif.h"
 #include "analyzer/tables/opened.h"
-#include "analyzer/tables/tables.h"
+#include "analyzer/tables/table.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"
 #include "tests/fuzz/files.h"

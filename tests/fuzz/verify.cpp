@@ -1,6 +1,6 @@
 // Results of `tapelens verify --format json`, as the window reads them: an accepted result gives sentences and survives
 // a round trip.
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
 #include "tests/fuzz/files.h"
 

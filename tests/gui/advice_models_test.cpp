@@ -9,13 +9,11 @@
 #include <stdexcept>
 
 #include "analyzer/report/advice_text.h"
+#include "analyzer/report/fixes.h"
 #include "analyzer/report/next_commands.h"
-#include "analyzer/report/plan.h"
-#include "analyzer/verify/verdict_json.h"
-#include "gui/models/finding_words.h"
+#include "analyzer/verify/verdict.h"
 #include "gui/models/findings_tree.h"
-#include "gui/models/plan.h"
-#include "gui/models/verify_result.h"
+#include "gui/models/verifying.h"
 #include "plugins/builtin.h"
 #include "tests/gui/advice_recording.h"
 

@@ -13,11 +13,11 @@
 #include <QTest>
 #include <QTreeView>
 
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "gui/advice/finding_pane.h"
 #include "gui/advice/verify_pane.h"
-#include "gui/models/plan.h"
-#include "gui/widgets/diff_view.h"
+#include "gui/models/verifying.h"
+#include "gui/widgets/source_pane.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/advice_recording.h"
 

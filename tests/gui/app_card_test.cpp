@@ -7,7 +7,7 @@
 #include <QSvgRenderer>
 
 #include "analyzer/report/advice_text.h"
-#include "gui/app/card.h"
+#include "gui/app/exports.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"

@@ -7,8 +7,8 @@
 #include <QSvgRenderer>
 #include <QXmlStreamReader>
 
-#include "gui/app/export.h"
-#include "gui/widgets/table_text.h"
+#include "gui/app/exports.h"
+#include "gui/widgets/table.h"
 #include "tests/gui/app_window.h"
 #include "tests/gui/support/device_recording.h"
 

@@ -11,7 +11,7 @@
 #include <QTemporaryDir>
 #include <cstring>
 
-#include "gui/app/card.h"
+#include "gui/app/exports.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/device_recording.h"

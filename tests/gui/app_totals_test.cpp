@@ -6,7 +6,7 @@
 
 #include "analyzer/report/advice_text.h"
 #include "analyzer/text/format.h"
-#include "gui/app/export.h"
+#include "gui/app/exports.h"
 #include "gui/models/facts.h"
 #include "gui/models/findings_tree.h"
 #include "gui/timeline/timeline_page.h"

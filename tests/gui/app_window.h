@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "gui/app/main_window.h"
-#include "gui/models/error.h"
+#include "gui/models/visible_text.h"
 #include "gui/ranks/ranks_page.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"

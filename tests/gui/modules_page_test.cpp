@@ -9,7 +9,7 @@
 #include <QTreeView>
 
 #include "gui/widgets/choice_bar.h"
-#include "gui/widgets/table_text.h"
+#include "gui/widgets/table.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::gui {

@@ -19,7 +19,7 @@
 #include "gui/peak/peak_list.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/source_pane.h"
-#include "gui/widgets/table_text.h"
+#include "gui/widgets/table.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "analyzer/model/bands.h"
+#include "analyzer/model/steps.h"
 #include "gui/picture/axis.h"
 #include "gui/picture/blocks.h"
 #include "gui/picture/canvas.h"

@@ -11,7 +11,7 @@
 
 #include "gui/ranks/envelope_view.h"
 #include "gui/widgets/choice_bar.h"
-#include "gui/widgets/table_text.h"
+#include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 #include "testing/made_up_ranks.h"
 #include "testing/synthetic.h"

@@ -4,7 +4,7 @@
 #include <QAbstractItemModelTester>
 #include <QElapsedTimer>
 
-#include "analyzer/peak/step_memory.h"
+#include "analyzer/peak/analysis.h"
 #include "gui/models/steps_table.h"
 #include "testing/model_builder.h"
 

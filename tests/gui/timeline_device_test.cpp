@@ -7,8 +7,8 @@
 
 #include "gui/models/facts.h"
 #include "gui/models/out_of_memory.h"
+#include "gui/timeline/scene.h"
 #include "gui/timeline/timeline_page.h"
-#include "gui/timeline/tooltips.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/support/device_recording.h"
 #include "tests/gui/support/recording.h"

@@ -4,7 +4,6 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/allocator_advice.h"
-#include "analyzer/advise/rewritten_run.h"
 #include "analyzer/model/load.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/told_allocator.h"

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/entries.h"
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "testing/model_builder.h"

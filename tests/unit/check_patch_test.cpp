@@ -10,7 +10,7 @@
 #include "analyzer/check/reference.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/analysis.h"
-#include "analyzer/report/combined_patch.h"
+#include "analyzer/report/fixes.h"
 #include "testing/model_builder.h"
 #include "trace/checksum.h"
 

@@ -8,7 +8,7 @@
 // So the test names each column without a reader, also a new one. It also names a column if no scene has the rows that
 // its only reader uses. In this case, add a scene.
 //
-// For the timeline, the test compares its input (model/threads.h). The window, which draws it, is not linked here.
+// For the timeline, the test compares its input (model/load.h). The window, which draws it, is not linked here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,10 +24,9 @@
 #include <vector>
 
 #include "analyzer/model/load.h"
-#include "analyzer/model/threads.h"
 #include "analyzer/report/report.h"
 #include "analyzer/snapshot/import.h"
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verify.h"
 #include "plugins/builtin.h"
 #include "testing/sealed_parts.h"

@@ -7,7 +7,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/check/frameworks.h"
-#include "analyzer/report/remedies.h"
+#include "analyzer/report/advice_text.h"
 #include "plugins/builtin.h"
 #include "testing/model_builder.h"
 

@@ -6,7 +6,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/model/load.h"
 #include "plugins/builtin.h"
-#include "testing/synthetic_recording.h"
+#include "testing/synthetic.h"
 #include "tests/unit/support/doubling.h"
 #include "trace/recording.h"
 

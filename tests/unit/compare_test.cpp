@@ -1,12 +1,11 @@
 // Comparison of two runs: groups, matched rows, changed lines, budgets, the verdict.
 #include <gtest/gtest.h>
 
-#include "analyzer/compare/baseline.h"
 #include "analyzer/compare/budget.h"
-#include "analyzer/compare/cause.h"
 #include "analyzer/compare/changed_lines.h"
+#include "analyzer/compare/comparison.h"
 #include "analyzer/compare/gate.h"
-#include "analyzer/compare/matching.h"
+#include "analyzer/compare/snapshot.h"
 
 namespace tapelens::compare {
 namespace {

@@ -4,9 +4,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/compile_budget/budget_json.h"
-#include "analyzer/compile_budget/budget_text.h"
 #include "analyzer/compile_budget/compile_budget.h"
+#include "analyzer/compile_budget/renderings.h"
 
 namespace tapelens::compile_budget {
 namespace {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/model/attribution.h"
-#include "analyzer/model/compiled.h"
 #include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
+#include "analyzer/model/words.h"
 #include "testing/model_builder.h"
 #include "testing/trace_builder.h"
 #include "trace/checksum.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "analyzer/peak/analysis.h"
-#include "analyzer/peak/saved_for_backward.h"
+#include "analyzer/peak/replay.h"
 #include "testing/model_builder.h"
 
 namespace tapelens::peak {

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <vector>
 
-#include "analyzer/peak/memory_before.h"
+#include "analyzer/peak/requests.h"
 #include "testing/model_builder.h"
 
 namespace tapelens::peak {

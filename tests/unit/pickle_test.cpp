@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/pickle/machine.h"
-#include "analyzer/pickle/malformed.h"
+#include "analyzer/pickle/window.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/pickles.h"
 #include "trace/regular_file.h"

@@ -4,11 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/advice_text.h"
-#include "analyzer/report/findings_json.h"
-#include "analyzer/report/findings_markdown.h"
 #include "analyzer/report/findings_text.h"
-#include "analyzer/report/plan.h"
-#include "analyzer/report/sarif.h"
+#include "analyzer/report/fixes.h"
+#include "analyzer/report/formats.h"
+#include "analyzer/report/json.h"
 #include "analyzer/text/format.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"

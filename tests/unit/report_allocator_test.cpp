@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/advice_text.h"
-#include "analyzer/report/findings_json.h"
-#include "analyzer/report/findings_markdown.h"
+#include "analyzer/report/json.h"
 #include "tests/unit/support/golden.h"
 #include "tests/unit/support/sample_advice.h"
 #include "tests/unit/support/schema.h"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/peak/replay.h"
 #include "analyzer/peak/rewritten.h"
-#include "analyzer/peak/saved_for_backward.h"
 #include "analyzer/report/report.h"
 #include "testing/model_builder.h"
 #include "testing/trace_builder.h"

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analyzer/report/estimates.h"
-#include "analyzer/report/losses.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/golden.h"

@@ -1,10 +1,9 @@
 // Tests of the sentences about data that the recording lacks: the process's other memory, and variables.
 #include <gtest/gtest.h>
 
-#include "analyzer/report/host_memory.h"
-#include "analyzer/report/peak_text.h"
-#include "analyzer/report/remedies.h"
+#include "analyzer/report/advice_text.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 #include "testing/trace_builder.h"
 

@@ -6,7 +6,6 @@
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/load.h"
 #include "analyzer/snapshot/import.h"
-#include "analyzer/snapshot/native_frames.h"
 #include "analyzer/snapshot/stack_facts.h"
 #include "testing/trace_builder.h"
 #include "tests/unit/support/pickles.h"

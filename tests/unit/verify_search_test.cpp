@@ -8,7 +8,6 @@
 #include <set>
 
 #include "analyzer/verify/compare.h"
-#include "analyzer/verify/rounding.h"
 #include "analyzer/verify/verify.h"
 
 namespace tapelens::verify {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "analyzer/verify/verdict_json.h"
+#include "analyzer/verify/verdict.h"
 #include "analyzer/verify/verdict_text.h"
 
 namespace tapelens::verify {

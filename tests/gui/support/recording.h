@@ -6,7 +6,7 @@
 #include <QString>
 #include <map>
 
-#include "testing/synthetic_recording.h"
+#include "testing/synthetic.h"
 
 namespace tapelens::gui::testing {
 
