@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "policy/variables.h"
 #include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"
 #include "profiler/inject/library.h"
 #include "profiler/inject/mark.h"
-#include "policy/variables.h"
 #include "simulated/settings/variables.h"
 #include "trace/variables.h"
 
