@@ -385,6 +385,26 @@ bool Version::release_rematerializable() {
   return true;
 }
 
+// ---- readers
+
+bool Version::add_reader() {
+  const base::MutexLock guard(lock_);
+  if (is_left_alone() || is_exposed() || !is_alive() || !is_steady()) return false;
+  if (!is_pinned()) {
+    pin_ = clone();
+    pin_is_storage_ = pin_ != nullptr && pin_->is_storage();
+    if (pin_ == nullptr) return false;
+  }
+  note_checksum();
+  dependents_.add(bytes_, 0);
+  return true;
+}
+
+ValuesPtr Version::read() {
+  const base::MutexLock guard(lock_);
+  return values(false).values;
+}
+
 // ---- and back
 
 Version::Result Version::values(bool keeps) {

@@ -199,6 +199,14 @@ class Version {
   // For a hook of it whose tensor was released.
   ValuesPtr unpack(const Hook& hook) TAPELENS_EXCLUDES(lock_);
 
+  // ---- what a reader does that is no version: a rewrite that computes with the values in the backward
+
+  // Keeps the values for one more reader, as for a dependent. False: they cannot be kept, or are not known to be right.
+  bool add_reader() TAPELENS_EXCLUDES(lock_);
+  // Throws if they are lost: no memory was left for a copy when the program wrote them.
+  ValuesPtr read() TAPELENS_EXCLUDES(lock_);
+  void remove_reader() noexcept TAPELENS_EXCLUDES(lock_) { dependent_gone(); }
+
   base::Mutex& lock() const TAPELENS_RETURNS_LOCK(lock_) { return lock_; }
 
  protected:
