@@ -1,10 +1,12 @@
 #include "plugins/loss-rows/lazy_tensor.h"
 
+#include <ATen/InferSize.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,13 +28,13 @@ c10::Storage no_memory(c10::Device device) {
 
 class LazyTensor final : public c10::TensorImpl {
  public:
-  explicit LazyTensor(RowsPtr rows)
+  LazyTensor(RowsPtr rows, at::IntArrayRef sizes)
       : TensorImpl(no_memory(rows->shape().device),
                    c10::DispatchKeySet(rows->shape().device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU),
                    c10::scalarTypeToTypeMeta(rows->shape().dtype)),
         rows_(std::move(rows)) {
     key_set_ = key_set_.add(kKey);
-    set_sizes_contiguous({rows_->shape().rows, rows_->shape().columns});
+    set_sizes_contiguous(sizes);
   }
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,
@@ -60,7 +62,7 @@ class LazyTensor final : public c10::TensorImpl {
       return TensorImpl::shallow_copy_and_detach(std::forward<VersionCounter>(version_counter),
                                                  allow_tensor_metadata_change);
     }
-    auto made = c10::make_intrusive<LazyTensor>(rows_);
+    auto made = c10::make_intrusive<LazyTensor>(rows_, sizes());
     copy_tensor_metadata(this, made.get(), std::forward<VersionCounter>(version_counter), allow_tensor_metadata_change);
     made->refresh_numel();
     made->refresh_contiguous();
@@ -84,6 +86,18 @@ void make_ordinary(const c10::IValue& argument) {
   }
 }
 
+// Operators that return a tensor of the same rows without a graph. LibTorch detaches what it passes to a hook of a
+// saved tensor; the gradient of a view is reshaped. Empty: it is another operator.
+std::optional<at::DimVector> sizes_of_view(std::string_view name, at::ArrayRef<c10::IValue> arguments) {
+  if (at::GradMode::is_enabled() || arguments.empty() || !arguments[0].isTensor()) return std::nullopt;
+  const LazyTensor* lazy = lazy_of(arguments[0].toTensor());
+  if (lazy == nullptr) return std::nullopt;
+  if (name == "aten::detach") return at::DimVector(lazy->sizes());
+  if (name == "aten::reshape" && arguments[1].isIntList())
+    return at::infer_size_dv(arguments[1].toDimVector(), lazy->numel());
+  return std::nullopt;
+}
+
 // Operators of a cross entropy and of its backward, and those that they consist of. rewrite.cpp has kernels for them
 // below autograd.
 constexpr std::string_view kTakeRows[] = {
@@ -98,11 +112,10 @@ bool takes_rows(std::string_view name) {
 void on_lazy_tensors(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
   const std::string_view name = op.schema().name();
-  // LibTorch detaches what it passes to a hook of a saved tensor.
-  if (name == "aten::detach" && !at::GradMode::is_enabled() && lazy_of(arguments[0].toTensor()) != nullptr) {
-    const at::Tensor copy = lazy(rows_of(arguments[0].toTensor()));
-    torch::jit::drop(*stack, 1);
-    stack->emplace_back(copy);
+  if (const auto sizes = sizes_of_view(name, arguments)) {
+    const at::Tensor view = lazy(rows_of(arguments[0].toTensor()), *sizes);
+    torch::jit::drop(*stack, op.schema().arguments().size());
+    stack->emplace_back(view);
     return;
   }
   if (!takes_rows(name)) {
@@ -121,7 +134,13 @@ bool install_lazy_tensors() {
   return true;
 }
 
-at::Tensor lazy(RowsPtr rows) { return at::Tensor(c10::make_intrusive<LazyTensor>(std::move(rows))); }
+at::Tensor lazy(RowsPtr rows, at::IntArrayRef sizes) {
+  return at::Tensor(c10::make_intrusive<LazyTensor>(std::move(rows), sizes));
+}
+at::Tensor lazy(RowsPtr rows) {
+  const at::DimVector sizes{rows->shape().rows, rows->shape().columns};
+  return lazy(std::move(rows), sizes);
+}
 
 RowsPtr rows_of(const at::Tensor& tensor) {
   const LazyTensor* found = lazy_of(tensor);

@@ -12,6 +12,8 @@ namespace tapelens::rewrite::loss_rows {
 bool install_lazy_tensors();
 
 at::Tensor lazy(RowsPtr rows);
+// Rows of a matrix, viewed with other sizes.
+at::Tensor lazy(RowsPtr rows, at::IntArrayRef sizes);
 // Null: the tensor is an ordinary one, maybe by now.
 RowsPtr rows_of(const at::Tensor& tensor);
 // Makes it an ordinary tensor, with its history. No effect on an ordinary tensor. Not for tensors of several threads.

@@ -35,6 +35,8 @@ using torch::autograd::Node;
 using torch::autograd::generated::LogSoftmaxBackward0;
 using torch::autograd::generated::NllLossBackward0;
 using torch::autograd::generated::ToCopyBackward0;
+using torch::autograd::generated::UnsafeViewBackward0;
+using torch::autograd::generated::ViewBackward0;
 using WeightRef = const std::optional<Tensor>&;
 
 constexpr RewriteSite kSite = {.operator_name = "aten::cross_entropy_loss"};
@@ -105,8 +107,9 @@ std::optional<Computing> begin(const Arguments& of) {
   const char* reason = reason_against(of);
   if (reason == nullptr) {
     if (!is_worth_it({of.self.size(0), of.self.size(1), of.self.scalar_type(), of.self.device()})) return std::nullopt;
-    if (RowsPtr logits = Logits::keep(of.self)) {
-      return Computing{{.logits = std::move(logits),
+    if (RowsPtr logits = kept_logits(of.self)) {
+      return Computing{{.original = of.self,
+                        .logits = std::move(logits),
                         .state = numeric_state(),
                         .target = of.target,
                         .reduction = of.reduction,
@@ -129,17 +132,35 @@ bool has_hooks_before(Node& node) {
   return at != plan->end() && at->second.captures_ != nullptr;
 }
 
+// Whether no code of the program sees the gradients that the backward computes.
+bool is_ordinary_backward() {
+  return !at::GradMode::is_enabled() && is_plain_moment() && !torch::autograd::AnomalyMode::is_enabled();
+}
+
+// The node that gets the only gradient of this one, if no hook sees the gradient between them; else null.
+Node* unseen_next(Node& node) {
+  if (!node.post_hooks().empty() || node.num_outputs() != 1) return nullptr;
+  Node* const next = node.next_edge(0).function.get();
+  return next != nullptr && !has_hooks_before(*next) ? next : nullptr;
+}
+
+template <class... Types>
+bool is_one_of(const Node& node) {
+  return (... || (dynamic_cast<const Types*>(&node) != nullptr));
+}
+
 // Whether only the nodes of the cross entropy see the gradient that nll_loss returns.
-bool is_gradient_unseen(Node& node) {
-  if (at::GradMode::is_enabled() || !is_plain_moment() || torch::autograd::AnomalyMode::is_enabled()) return false;
-  Node* at = &node;
-  while (at->post_hooks().empty() && at->num_outputs() > 0) {
-    at = at->next_edge(0).function.get();
-    if (at == nullptr || has_hooks_before(*at)) return false;
-    if (dynamic_cast<LogSoftmaxBackward0*>(at) != nullptr) return true;
-    if (dynamic_cast<ToCopyBackward0*>(at) == nullptr) return false;
-  }
-  return false;
+bool reaches_log_softmax(Node& of_loss) {
+  Node* next = unseen_next(of_loss);
+  if (next != nullptr && is_one_of<ToCopyBackward0>(*next)) next = unseen_next(*next);
+  return next != nullptr && is_one_of<LogSoftmaxBackward0>(*next);
+}
+
+// Whether the gradient of the logits is cast next, maybe as a view.
+bool reaches_cast(Node& of_log_softmax) {
+  Node* next = unseen_next(of_log_softmax);
+  while (next != nullptr && is_one_of<ViewBackward0, UnsafeViewBackward0>(*next)) next = unseen_next(*next);
+  return next != nullptr && is_one_of<ToCopyBackward0>(*next);
 }
 
 // Holds the log-probabilities for a node of the loss, which gets a tensor without memory. All others get their values.
@@ -155,8 +176,8 @@ class RowsHook final : public torch::autograd::SavedVariableHooks {
   Tensor call_unpack_hook() override {
     if (rows_ == nullptr) return tensor_;
     const auto now = torch::autograd::get_current_node();
-    if (now != nullptr && now.get() == &node_ && !at::GradMode::is_enabled() && is_plain_moment() &&
-        (!is_for_loss_ || is_gradient_unseen(*now))) {
+    if (now != nullptr && now.get() == &node_ && is_ordinary_backward() &&
+        (!is_for_loss_ || reaches_log_softmax(*now))) {
       return lazy(rows_);
     }
     return computed(*rows_);
@@ -253,7 +274,7 @@ Tensor to_copy_kernel(c10::DispatchKeySet keys, const Tensor& self, std::optiona
                          device.value_or(self.device()) == self.device() && !pin_memory.value_or(false) &&
                          memory_format.value_or(at::MemoryFormat::Preserve) == at::MemoryFormat::Preserve;
     if (is_cast && !rows->is_gradient_of_logits()) return lazy(cast(std::move(rows), *dtype));
-    if (is_cast) return computed(*cast(std::move(rows), *dtype));
+    if (is_cast) return computed(*cast(std::move(rows), *dtype), self.sizes());
     make_ordinary(self);
   }
   return at::_ops::_to_copy::redispatch(keys & kBelow, self, dtype, layout, device, pin_memory, non_blocking,
@@ -337,9 +358,14 @@ Tensor log_softmax_backward_kernel(c10::DispatchKeySet keys, const Tensor& gradi
                           gradient.dim() == 2 && gradient.sizes() == output.sizes() && (dim == 1 || dim == -1) &&
                           gradient.scalar_type() == output.scalar_type();
     if (is_whole) {
+      const bool are_by_rows = of_gradient != nullptr && result != nullptr;  // the program cannot write them
       if (of_gradient == nullptr) of_gradient = existing(gradient);
       if (result == nullptr) result = existing(output);
-      return computed(*log_softmax_gradient(std::move(of_gradient), std::move(result), dtype));
+      RowsPtr made = log_softmax_gradient(std::move(of_gradient), std::move(result), dtype);
+      const auto now = torch::autograd::get_current_node();
+      const bool is_cast_next = are_by_rows && now != nullptr && is_ordinary_backward() &&
+                                is_one_of<LogSoftmaxBackward0>(*now) && reaches_cast(*now);
+      return is_cast_next ? lazy(std::move(made)) : computed(*made);
     }
     make_ordinary(gradient);
     make_ordinary(output);

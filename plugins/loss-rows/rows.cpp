@@ -127,6 +127,12 @@ class LogSoftmaxGradient final : public Rows {
   RowsPtr gradient_, result_;
 };
 
+// Whether the tensor is another with as many elements of a smaller floating point type, which a cast keeps exactly.
+bool is_smaller_type(const Geometry& source, const Geometry& of) {
+  return c10::isFloatingType(source.dtype.toScalarType()) && source.dtype.itemsize() < of.dtype.itemsize() &&
+         source.device == of.device && c10::multiply_integers(source.sizes) == c10::multiply_integers(of.sizes);
+}
+
 }  // namespace
 
 Writer Rows::writer() const {
@@ -145,11 +151,10 @@ int64_t rows_at_once(const Rows::Shape& shape) {
 
 bool is_worth_it(const Rows::Shape& shape) { return 2 * rows_at_once(shape) <= shape.rows; }
 
-std::shared_ptr<const Logits> Logits::keep(const at::Tensor& logits) {
-  StorageVersionPtr version = version_of(logits);
+RowsPtr Logits::keep(StorageVersionPtr version, Geometry geometry) {
   if (!version->add_reader()) return nullptr;
-  return std::make_shared<Logits>(Shape{logits.size(0), logits.size(1), logits.scalar_type(), logits.device()},
-                                  Geometry(logits), std::move(version));
+  const Shape shape{geometry.sizes[0], geometry.sizes[1], geometry.dtype.toScalarType(), geometry.device};
+  return std::make_shared<Logits>(shape, std::move(geometry), std::move(version));
 }
 
 Logits::Logits(Shape shape, Geometry geometry, StorageVersionPtr version)
@@ -162,6 +167,20 @@ Reader Logits::reader() const {
   return [values, whole = geometry_.over(storage_here(values))](int64_t begin, int64_t end) {
     return part(whole, begin, end);
   };
+}
+
+RowsPtr kept_logits(const at::Tensor& logits) {
+  StorageVersionPtr version = version_of(logits);
+  const Geometry geometry(logits);
+  if (geometry.offset == 0 && static_cast<uint64_t>(logits.nbytes()) == geometry.storage_bytes) {
+    if (auto source = source_of_cast(version); source && is_smaller_type(source->geometry, geometry)) {
+      source->geometry.sizes = geometry.sizes;
+      source->geometry.strides = geometry.strides;
+      if (RowsPtr rows = Logits::keep(std::move(source->version), std::move(source->geometry)))
+        return cast(std::move(rows), logits.scalar_type());
+    }
+  }
+  return Logits::keep(std::move(version), geometry);
 }
 
 RowsPtr existing(const at::Tensor& matrix) { return std::make_shared<Existing>(matrix); }
@@ -181,13 +200,16 @@ RowsPtr log_softmax_gradient(RowsPtr gradient, RowsPtr result, at::ScalarType dt
   return std::make_shared<LogSoftmaxGradient>(std::move(gradient), std::move(result), dtype);
 }
 
-at::Tensor computed(const Rows& rows) {
+at::Tensor computed(const Rows& rows) { return computed(rows, {rows.shape().rows, rows.shape().columns}); }
+
+at::Tensor computed(const Rows& rows, at::IntArrayRef sizes) {
   const Alone alone;
   const Rows::Shape& shape = rows.shape();
-  at::Tensor made = at::empty({shape.rows, shape.columns}, options(shape));
+  at::Tensor made = at::empty(sizes, options(shape));
   const Quiet quiet;
+  const at::Tensor matrix = made.view({shape.rows, shape.columns});
   const Writer write = rows.writer();
-  each_chunk(shape, [&](int64_t begin, int64_t end) { write(part(made, begin, end), begin, end); });
+  each_chunk(shape, [&](int64_t begin, int64_t end) { write(part(matrix, begin, end), begin, end); });
   return made;
 }
 

@@ -51,8 +51,8 @@ bool is_worth_it(const Rows::Shape& shape);
 // The logits of the program. Their values are kept until the last user of this object is gone.
 class Logits final : public Rows {
  public:
-  // Null: their values cannot be kept. Contiguous, on the CPU or on CUDA.
-  static std::shared_ptr<const Logits> keep(const at::Tensor& logits);
+  // Null: their values cannot be kept. `geometry`: of two dimensions, contiguous, on the CPU or on CUDA.
+  static RowsPtr keep(StorageVersionPtr version, Geometry geometry);
   Logits(Shape shape, Geometry geometry, StorageVersionPtr version);
   ~Logits() override;
   Reader reader() const override;
@@ -61,6 +61,10 @@ class Logits final : public Rows {
   Geometry geometry_;
   StorageVersionPtr version_;  // this object is a reader of it
 };
+
+// Logits of two dimensions, contiguous. If they are the result of a cast from a smaller type, its source is kept. Null:
+// their values cannot be kept.
+RowsPtr kept_logits(const at::Tensor& logits);
 
 // Rows that exist already.
 RowsPtr existing(const at::Tensor& matrix);
@@ -80,6 +84,8 @@ RowsPtr log_softmax_gradient(RowsPtr gradient, RowsPtr result, at::ScalarType dt
 
 // All rows, in new contiguous memory.
 at::Tensor computed(const Rows& rows);
+// The same as a tensor of other sizes.
+at::Tensor computed(const Rows& rows, at::IntArrayRef sizes);
 // nll_loss_forward() without weights, of log-probabilities: the loss and the total weight.
 std::tuple<at::Tensor, at::Tensor> nll_loss(const Rows& of, const at::Tensor& target, int64_t reduction,
                                             int64_t ignore_index);

@@ -7,8 +7,9 @@ namespace tapelens::rewrite::loss_rows {
 
 // A cross entropy without weights: log_softmax of the logits, a cast of its result, nll_loss.
 struct Loss {
-  RowsPtr logits;
-  NumericState state;  // of log_softmax
+  at::Tensor original;  // the logits, while the loss is computed
+  RowsPtr logits;       // the same
+  NumericState state;   // of log_softmax
   at::ScalarType cast = at::kFloat;
   at::Tensor target;
   int64_t reduction = 0, ignore_index = 0;

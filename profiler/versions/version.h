@@ -33,6 +33,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -206,6 +207,12 @@ class Version {
   // Throws if they are lost: no memory was left for a copy when the program wrote them.
   ValuesPtr read() TAPELENS_EXCLUDES(lock_);
   void remove_reader() noexcept TAPELENS_EXCLUDES(lock_) { dependent_gone(); }
+  // Calls look(recipe) if it has one, with the lock held.
+  template <class Look>
+  void look_at_recipe(Look look) const TAPELENS_EXCLUDES(lock_) {
+    const base::MutexLock guard(lock_);
+    if (rematerialization_ != nullptr) look(std::as_const(*rematerialization_));
+  }
 
   base::Mutex& lock() const TAPELENS_RETURNS_LOCK(lock_) { return lock_; }
 

@@ -67,6 +67,37 @@ def kinds():
             logits[7] = value
         for reduction in ("mean", "sum"):
             results["value", str(value), reduction] = both(F.cross_entropy(logits * 1, targets, reduction=reduction), logits)
+    for dtype, cast, view in itertools.product(DTYPES[1:3], (torch.float32, torch.float64), (0, 1, 2)):
+        logits, targets = data(320, 211, dtype)
+        hidden = (logits * 1).view(5, 64, 211)
+        wide = hidden.to(cast)
+        wide = (wide.view(-1, 211), wide.flatten(0, 1), wide.reshape(10, 32, 211).reshape(320, 211))[view]
+        if view == 1:
+            hidden.data.mul_(2)  # after the cast, before the loss
+        loss = F.cross_entropy(wide, targets)
+        if view == 2:
+            hidden.data.mul_(2)
+        results["cast", dtype, cast, view] = both(loss, logits)
+    for dtype in DTYPES[1:3]:
+        logits, targets = data(320, 211, dtype)
+        wide = (logits * 1).float()
+        results["two uses of a cast", dtype] = both(F.cross_entropy(wide, targets) + wide.square().mean(), logits)
+        wide = (logits * 1).float()
+        seen = []
+        wide.register_hook(lambda gradient: seen.append(gradient.clone()))
+        results["a hook before a cast", dtype] = both(F.cross_entropy(wide, targets), logits), seen
+        wide = (logits * 1).float()
+        wide.retain_grad()
+        F.cross_entropy(wide, targets).backward(retain_graph=True)
+        results["the gradient of a cast", dtype] = wide.grad, logits.grad
+        wide = (logits * 1).float()
+        results["the gradient of a cast, captured", dtype] = both(F.cross_entropy(wide, targets), wide, logits)
+        image = (logits * 1)[:, :200].view(320, 8, 5, 5).to(torch.float32, memory_format=torch.channels_last)
+        results["channels last", dtype] = both(F.cross_entropy(image.permute(0, 2, 3, 1).reshape(320, 200), targets.clamp(max=199)), logits)
+        wide = (logits * 1).float()
+        gradient, = torch.autograd.grad(F.cross_entropy(wide, targets), logits, create_graph=True)
+        second, = torch.autograd.grad(gradient.float().square().sum(), logits)
+        results["twice through a cast", dtype] = gradient.detach().clone(), graph(gradient), second
     logits, targets = data(300, 211)
     results["weights"] = both(F.cross_entropy(logits * 1, targets, weight=torch.rand(211)), logits)
     results["smoothing"] = both(F.cross_entropy(logits * 1, targets, label_smoothing=0.1), logits)
