@@ -167,11 +167,17 @@ bool reaches_cast(Node& of_log_softmax) {
 class RowsHook final : public torch::autograd::SavedVariableHooks {
  public:
   RowsHook(const Node& node, bool is_for_loss) : node_(node), is_for_loss_(is_for_loss) {}
+  ~RowsHook() override {
+    if (logits_ != nullptr) logits_->remove_save();
+  }
 
   void call_pack_hook(const Tensor& tensor) override {
     tensor_ = tensor;
     rows_ = rows_of(tensor);
-    if (rows_ != nullptr) tensor_.reset();
+    if (rows_ == nullptr) return;
+    tensor_.reset();
+    logits_ = rows_->logits();
+    if (logits_ != nullptr) logits_->add_save();
   }
   Tensor call_unpack_hook() override {
     if (rows_ == nullptr) return tensor_;
@@ -191,6 +197,7 @@ class RowsHook final : public torch::autograd::SavedVariableHooks {
   const Node& node_;  // owns this hook
   const bool is_for_loss_;
   RowsPtr rows_;
+  const Logits* logits_ = nullptr;  // of the rows
   Tensor tensor_;
 };
 
@@ -265,6 +272,15 @@ Tensor log_softmax_kernel(c10::DispatchKeySet keys, const Tensor& self, int64_t 
   return at::_ops::_log_softmax::redispatch(keys & kBelow, self, dim, half_to_float);
 }
 
+// A backward that does not keep its graph releases what this node saved next, so that nothing reads the logits again.
+Tensor gradient_of_logits(const Rows& rows, at::IntArrayRef sizes) {
+  const auto now = torch::autograd::get_current_node();
+  if (now == nullptr || !is_ordinary_backward() || !now->post_hooks().empty() ||
+      torch::autograd::get_current_graph_task_keep_graph())
+    return computed(rows, sizes);
+  return computed_in_place(rows, sizes, is_one_of<LogSoftmaxBackward0>(*now) ? 1 : 0);
+}
+
 Tensor to_copy_kernel(c10::DispatchKeySet keys, const Tensor& self, std::optional<at::ScalarType> dtype,
                       std::optional<at::Layout> layout, std::optional<at::Device> device,
                       std::optional<bool> pin_memory, bool non_blocking,
@@ -274,7 +290,7 @@ Tensor to_copy_kernel(c10::DispatchKeySet keys, const Tensor& self, std::optiona
                          device.value_or(self.device()) == self.device() && !pin_memory.value_or(false) &&
                          memory_format.value_or(at::MemoryFormat::Preserve) == at::MemoryFormat::Preserve;
     if (is_cast && !rows->is_gradient_of_logits()) return lazy(cast(std::move(rows), *dtype));
-    if (is_cast) return computed(*cast(std::move(rows), *dtype), self.sizes());
+    if (is_cast) return gradient_of_logits(*cast(std::move(rows), *dtype), self.sizes());
     make_ordinary(self);
   }
   return at::_ops::_to_copy::redispatch(keys & kBelow, self, dtype, layout, device, pin_memory, non_blocking,
@@ -365,7 +381,7 @@ Tensor log_softmax_backward_kernel(c10::DispatchKeySet keys, const Tensor& gradi
       const auto now = torch::autograd::get_current_node();
       const bool is_cast_next = are_by_rows && now != nullptr && is_ordinary_backward() &&
                                 is_one_of<LogSoftmaxBackward0>(*now) && reaches_cast(*now);
-      return is_cast_next ? lazy(std::move(made)) : computed(*made);
+      return is_cast_next ? lazy(std::move(made)) : gradient_of_logits(*made, gradient.sizes());
     }
     make_ordinary(gradient);
     make_ordinary(output);

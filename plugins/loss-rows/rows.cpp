@@ -49,6 +49,7 @@ class First final : public Rows {
   First(RowsPtr of, Shape shape) : Rows(shape), of_(std::move(of)) {}
   Reader reader() const override { return of_->reader(); }
   Writer writer() const override { return of_->writer(); }
+  const Logits* logits() const override { return of_->logits(); }
 
  private:
   RowsPtr of_;
@@ -63,6 +64,7 @@ class LogSoftmax final : public Rows {
       return at::_log_softmax(read(begin, end), 1, false);
     };
   }
+  const Logits* logits() const override { return of_->logits(); }
 
  private:
   RowsPtr of_;
@@ -82,6 +84,7 @@ class Cast final : public Rows {
       return at::_to_copy(read(begin, end), dtype);
     };
   }
+  const Logits* logits() const override { return of_->logits(); }
 
  private:
   RowsPtr of_;
@@ -122,6 +125,7 @@ class LogSoftmaxGradient final : public Rows {
     };
   }
   bool is_gradient_of_logits() const override { return true; }
+  const Logits* logits() const override { return result_->logits(); }
 
  private:
   RowsPtr gradient_, result_;
@@ -162,7 +166,19 @@ Logits::Logits(Shape shape, Geometry geometry, StorageVersionPtr version)
 
 Logits::~Logits() { version_->remove_reader(); }
 
+at::Tensor Logits::take(int saves) const {
+  if (saves_.load() > saves || geometry_.offset != 0 || shape().bytes() != geometry_.storage_bytes) return {};
+  const versions::ValuesPtr values = version_->take();
+  if (values == nullptr) return {};
+  taken_ = geometry_.over(storage_here(values));
+  return taken_;
+}
+
 Reader Logits::reader() const {
+  TORCH_CHECK(!is_overwritten_.load(), "Tapelens (loss-rows): the logits were overwritten by their gradient");
+  if (taken_.defined()) {
+    return [whole = taken_](int64_t begin, int64_t end) { return part(whole, begin, end); };
+  }
   const versions::ValuesPtr values = version_->read();
   return [values, whole = geometry_.over(storage_here(values))](int64_t begin, int64_t end) {
     return part(whole, begin, end);
@@ -200,17 +216,45 @@ RowsPtr log_softmax_gradient(RowsPtr gradient, RowsPtr result, at::ScalarType dt
   return std::make_shared<LogSoftmaxGradient>(std::move(gradient), std::move(result), dtype);
 }
 
+namespace {
+
+void compute(const Rows& rows, const at::Tensor& out) {
+  const Quiet quiet;
+  const at::Tensor matrix = out.view({rows.shape().rows, rows.shape().columns});
+  const Writer write = rows.writer();
+  each_chunk(rows.shape(), [&](int64_t begin, int64_t end) { write(part(matrix, begin, end), begin, end); });
+}
+
+}  // namespace
+
 at::Tensor computed(const Rows& rows) { return computed(rows, {rows.shape().rows, rows.shape().columns}); }
 
 at::Tensor computed(const Rows& rows, at::IntArrayRef sizes) {
   const Alone alone;
-  const Rows::Shape& shape = rows.shape();
-  at::Tensor made = at::empty(sizes, options(shape));
-  const Quiet quiet;
-  const at::Tensor matrix = made.view({shape.rows, shape.columns});
-  const Writer write = rows.writer();
-  each_chunk(shape, [&](int64_t begin, int64_t end) { write(part(matrix, begin, end), begin, end); });
+  at::Tensor made = at::empty(sizes, options(rows.shape()));
+  compute(rows, made);
   return made;
+}
+
+at::Tensor computed_in_place(const Rows& rows, at::IntArrayRef sizes, int saves) {
+  const Alone alone;
+  const Logits* logits = rows.logits();
+  if (logits == nullptr || logits->shape().dtype != rows.shape().dtype) return computed(rows, sizes);
+  const at::Tensor taken = logits->take(saves);
+  if (!taken.defined()) return computed(rows, sizes);
+  {
+    // If it throws, the program may call the backward again.
+    struct Overwriting {
+      const Logits& logits;
+      ~Overwriting() { logits.set_overwritten(); }
+    } const overwriting{*logits};
+    compute(rows, taken);
+  }
+  Geometry geometry(taken);
+  geometry.sizes.assign(sizes.begin(), sizes.end());
+  const auto strides = c10::contiguous_strides(sizes);
+  geometry.strides.assign(strides.begin(), strides.end());
+  return geometry.over(taken.storage());
 }
 
 at::Tensor values_of_targets(const Rows& of, const at::Tensor& target, int64_t ignore_index) {

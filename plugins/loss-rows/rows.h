@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -16,6 +17,8 @@ namespace tapelens::rewrite::loss_rows {
 // Returns the rows [begin, end). Writes them into a contiguous tensor of that many rows.
 using Reader = std::function<at::Tensor(int64_t begin, int64_t end)>;
 using Writer = std::function<void(const at::Tensor& out, int64_t begin, int64_t end)>;
+
+class Logits;
 
 // A matrix without memory. Immutable: several threads may read it. Readers and writers belong to one thread, and run
 // below autograd (alone.h).
@@ -36,6 +39,8 @@ class Rows {
   virtual Reader reader() const = 0;
   virtual Writer writer() const;
   virtual bool is_gradient_of_logits() const { return false; }
+  // The logits from which it is computed; null: not from the program's logits.
+  virtual const Logits* logits() const { return nullptr; }
 
  private:
   Shape shape_;
@@ -56,10 +61,23 @@ class Logits final : public Rows {
   Logits(Shape shape, Geometry geometry, StorageVersionPtr version);
   ~Logits() override;
   Reader reader() const override;
+  const Logits* logits() const override { return this; }
+
+  // Saved tensors that are computed from them.
+  void add_save() const { saves_.fetch_add(1); }
+  void remove_save() const { saves_.fetch_sub(1); }
+  // The logits as a tensor that the caller may overwrite row by row, after it read the row for the last time.
+  // Undefined: something else may read them, or more than `saves` saves.
+  at::Tensor take(int saves) const;
+  // After take(), and after the last reader was made: a later read raises an error.
+  void set_overwritten() const { is_overwritten_.store(true); }
 
  private:
-  Geometry geometry_;
-  StorageVersionPtr version_;  // this object is a reader of it
+  const Geometry geometry_;
+  const StorageVersionPtr version_;  // this object is a reader of it
+  mutable std::atomic<int> saves_{0};
+  mutable std::atomic<bool> is_overwritten_{false};
+  mutable at::Tensor taken_;  // by the last reader
 };
 
 // Logits of two dimensions, contiguous. If they are the result of a cast from a smaller type, its source is kept. Null:
@@ -86,6 +104,8 @@ RowsPtr log_softmax_gradient(RowsPtr gradient, RowsPtr result, at::ScalarType dt
 at::Tensor computed(const Rows& rows);
 // The same as a tensor of other sizes.
 at::Tensor computed(const Rows& rows, at::IntArrayRef sizes);
+// The same for a gradient, in the memory of the logits if it has their type and no more than `saves` saves read them.
+at::Tensor computed_in_place(const Rows& rows, at::IntArrayRef sizes, int saves);
 // nll_loss_forward() without weights, of log-probabilities: the loss and the total weight.
 std::tuple<at::Tensor, at::Tensor> nll_loss(const Rows& of, const at::Tensor& target, int64_t reduction,
                                             int64_t ignore_index);

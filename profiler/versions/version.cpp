@@ -405,6 +405,14 @@ ValuesPtr Version::read() {
   return values(false).values;
 }
 
+ValuesPtr Version::take() {
+  const base::MutexLock guard(lock_);
+  if (dependents_.count != 1 || !hooks_.empty() || !is_pinned() || !is_sole_holder(*pin_)) return nullptr;
+  overwritten();
+  pin_is_storage_ = false;
+  return checked(std::exchange(pin_, nullptr));
+}
+
 // ---- and back
 
 Version::Result Version::values(bool keeps) {

@@ -206,6 +206,9 @@ class Version {
   bool add_reader() TAPELENS_EXCLUDES(lock_);
   // Throws if they are lost: no memory was left for a copy when the program wrote them.
   ValuesPtr read() TAPELENS_EXCLUDES(lock_);
+  // The kept memory, if nothing else has the values: the only reader may write it, and never calls read() again. Else
+  // null.
+  ValuesPtr take() TAPELENS_EXCLUDES(lock_);
   void remove_reader() noexcept TAPELENS_EXCLUDES(lock_) { dependent_gone(); }
   // Calls look(recipe) if it has one, with the lock held.
   template <class Look>
@@ -231,6 +234,8 @@ class Version {
   virtual ValuesPtr storage() TAPELENS_REQUIRES(lock_) = 0;
   // Copy-on-write, or itself if its writes are announced; null: it is gone, or neither is possible.
   virtual ValuesPtr clone() TAPELENS_REQUIRES(lock_) = 0;
+  // Whether nothing else has the memory of this pin.
+  virtual bool is_sole_holder(const Values& pin) const TAPELENS_REQUIRES(lock_) = 0;
   // Never null.
   virtual ValuesPtr copy(const Values& values) TAPELENS_REQUIRES(lock_) = 0;
   enum class Holders : uint8_t { hooks, others_too, never_alone };

@@ -205,7 +205,7 @@ def moments():
         loss = F.cross_entropy(hidden, targets)
         gradient, = torch.autograd.grad(loss, logits, create_graph=True)
         second, = torch.autograd.grad(gradient.square().sum(), logits)
-        return both(loss, logits) if False else (gradient.detach().clone(), graph(gradient), second.clone())
+        return gradient.detach().clone(), graph(gradient), second.clone()
 
     @case
     def hessian_vector(logits, targets):
@@ -324,6 +324,74 @@ def moments():
             pass
         other = F.cross_entropy(logits * 1, targets)
         return both(other, logits)
+
+    @case
+    def raising_hook_after_the_gradient(logits, targets):
+        results = []
+        for retain in (False, True):
+            hidden = logits * 1
+            hidden.grad_fn.register_hook(lambda inputs, outputs: 1 / 0)
+            loss = F.cross_entropy(hidden, targets)
+            del hidden
+            for _ in range(2):
+                try:
+                    loss.backward(retain_graph=retain)
+                except (ZeroDivisionError, RuntimeError) as error:
+                    results.append(str(error))
+        return results
+
+    @case
+    def raising_hook_of_log_softmax(logits, targets):
+        calls = []
+
+        def fails_once(inputs, outputs):
+            calls.append(inputs[0].clone())
+            if len(calls) == 1:
+                raise ValueError
+        loss = F.cross_entropy(logits * 1, targets)
+        node = loss.grad_fn.next_functions[0][0]
+        node.register_hook(fails_once)
+        try:
+            loss.backward()
+        except ValueError:
+            pass
+        return node._saved_result.detach().clone(), calls
+
+    @case
+    def second_graph(logits, targets):
+        hidden = logits * 1
+        loss = F.cross_entropy(hidden, targets)
+        del hidden
+        other = loss.grad_fn._saved_self.exp().square().sum()
+        other.backward()
+        return loss.grad_fn._saved_self.detach().clone(), logits.grad.clone()
+
+    @case
+    def gradients_without_logits(logits, targets):
+        results = []
+        for accumulated in range(3):
+            F.cross_entropy(logits * 1, targets).backward()
+            results.append(logits.grad.clone())
+            hidden = logits * 1
+            view = hidden[:300]
+            loss = F.cross_entropy(hidden, targets)
+            del hidden
+            loss.backward()
+            results += [view.detach().clone(), logits.grad.clone()]
+            hidden = (logits * 1).view(20, 20, 97)
+            F.cross_entropy(hidden.flatten(0, 1), targets).backward()
+            results += [hidden.detach().clone(), logits.grad.clone()]
+            hidden = torch.cat((logits * 1, logits * 2))
+            loss = F.cross_entropy(hidden[:400], targets)
+            del hidden
+            loss.backward()
+            hidden = logits * 1
+            squares = hidden.square().sum()  # its node saved the logits
+            loss = F.cross_entropy(hidden, targets)
+            del hidden
+            (loss + squares).backward()
+            results.append(logits.grad.clone())
+        return results
 
     @case
     def in_threads(logits, targets):
