@@ -1,4 +1,4 @@
-#include "plugins/loss-rows/trial.h"
+#include "plugins/loss-rows/rewrite_trial.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "plugins/loss-rows/rows.h"
+#include "plugins/loss-rows/rewrite_rows.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-#include "plugins/loss-rows/lazy_tensor.h"
+#include "plugins/loss-rows/rewrite_lazy_tensor.h"
 
 #include <ATen/InferSize.h>
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -4,7 +4,7 @@
 
 #include <c10/core/TensorImpl.h>
 
-#include "plugins/loss-rows/rows.h"
+#include "plugins/loss-rows/rewrite_rows.h"
 
 namespace tapelens::rewrite::loss_rows {
 

@@ -1,7 +1,7 @@
 // Whether a loss by rows has the bits of LibTorch's own, tried on the first rows of a loss of the program.
 #pragma once
 
-#include "plugins/loss-rows/rows.h"
+#include "plugins/loss-rows/rewrite_rows.h"
 
 namespace tapelens::rewrite::loss_rows {
 
