@@ -226,6 +226,47 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   }
 }
 
+namespace {
+
+bool keeps_order(const c10::IValue& memory_format) {
+  if (memory_format.isNone()) return true;
+  const auto format = memory_format.toMemoryFormat();
+  return format == at::MemoryFormat::Preserve || format == at::MemoryFormat::Contiguous;
+}
+
+// A call of aten::_to_copy whose result has the elements in the order of its contiguous source.
+bool is_plain_cast(const RecordedCall& call) {
+  static const std::string name = "aten::_to_copy";
+  constexpr size_t kMemoryFormat = 6;
+  if (!call.op->copies || call.large.size() != 1 || !call.small.empty() || call.op->op.schema().name() != name)
+    return false;
+  const Geometry& source = call.large.front().geometry;
+  return call.arguments.size() == kMemoryFormat + 1 && keeps_order(call.arguments[kMemoryFormat]) &&
+         at::IntArrayRef(source.strides) == at::IntArrayRef(c10::contiguous_strides(source.sizes));
+}
+
+}  // namespace
+
+std::optional<CastSource> source_of_cast(StorageVersionPtr version) {
+  std::optional<CastSource> found;
+  constexpr int kEqualVersions = 4;  // one version may equal another
+  for (int i = 0; i < kEqualVersions && version != nullptr && !found; ++i) {
+    StorageVersionPtr equal;
+    version->look_at_recipe([&](const versions::Rematerialization& recipe) {
+      const auto& call = static_cast<const RecordedCall&>(recipe);
+      if (call.sources.size() != 1) return;
+      auto source = std::static_pointer_cast<StorageVersion>(call.sources.front().version);
+      if (call.op == nullptr) {
+        equal = std::move(source);
+      } else if (is_plain_cast(call)) {
+        found = CastSource{std::move(source), call.large.front().geometry};
+      }
+    });
+    version = std::move(equal);
+  }
+  return found;
+}
+
 void count_product(recompute::Product product, const at::RecordFunction& function) {
   if (!observe::is_in_backward()) budget().ran(cost_of(product, function));
 }

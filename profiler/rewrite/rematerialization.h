@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "policy/recompute/operators.h"
@@ -75,6 +76,14 @@ struct RecordedCall final : versions::Rematerialization {
   uint64_t pin_small_sources() override;
   versions::ValuesPtr run(std::vector<Input> inputs) override;  // below autograd and autocast
 };
+
+// A contiguous tensor that a cast to another type read.
+struct CastSource {
+  StorageVersionPtr version;
+  Geometry geometry;
+};
+// The source of the cast whose contiguous result is the whole version. Empty: no such cast made it.
+std::optional<CastSource> source_of_cast(StorageVersionPtr version);
 
 // A call in progress.
 struct Call {

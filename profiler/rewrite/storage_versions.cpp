@@ -396,6 +396,16 @@ versions::ValuesPtr StorageVersion::clone() {
   return made ? std::make_shared<StorageValues>(std::move(made)) : nullptr;
 }
 
+// The program's storage is the pin itself, or gone. A write to a copy-on-write clone that others share copies it.
+bool StorageVersion::is_sole_holder(const versions::Values& pin) const {
+  const auto& values = static_cast<const StorageValues&>(pin);
+  const c10::StorageImpl* storage = values.memory().storage().unsafeGetStorageImpl();
+  if (stream_ && (streams::current(stream_->device()) != stream_ || streams::is_capturing(stream_->device()) ||
+                  touched() != nullptr))
+    return false;
+  return use_count(storage) == 1 && (values.is_storage() || storage_.expired());
+}
+
 versions::ValuesPtr StorageVersion::copy(const versions::Values& values) {
   return std::make_shared<StorageValues>(copy_of(static_cast<const StorageValues&>(values).memory().here()));
 }

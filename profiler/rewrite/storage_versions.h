@@ -93,6 +93,7 @@ class StorageVersion final : public versions::Version {
   uint64_t checksum(const versions::Values& values) const override TAPELENS_REQUIRES(lock());
   versions::ValuesPtr storage() override TAPELENS_REQUIRES(lock());
   versions::ValuesPtr clone() override TAPELENS_REQUIRES(lock());
+  bool is_sole_holder(const versions::Values& pin) const override TAPELENS_REQUIRES(lock());
   versions::ValuesPtr copy(const versions::Values& values) override TAPELENS_REQUIRES(lock());
   Holders holders() const override TAPELENS_REQUIRES(lock());
   bool is_worth(const recompute::Chain& chain, uint64_t cost) override TAPELENS_REQUIRES(lock());

@@ -385,6 +385,34 @@ bool Version::release_rematerializable() {
   return true;
 }
 
+// ---- readers
+
+bool Version::add_reader() {
+  const base::MutexLock guard(lock_);
+  if (is_left_alone() || is_exposed() || !is_alive() || !is_steady()) return false;
+  if (!is_pinned()) {
+    pin_ = clone();
+    pin_is_storage_ = pin_ != nullptr && pin_->is_storage();
+    if (pin_ == nullptr) return false;
+  }
+  note_checksum();
+  dependents_.add(bytes_, 0);
+  return true;
+}
+
+ValuesPtr Version::read() {
+  const base::MutexLock guard(lock_);
+  return values(false).values;
+}
+
+ValuesPtr Version::take() {
+  const base::MutexLock guard(lock_);
+  if (dependents_.count != 1 || !hooks_.empty() || !is_pinned() || !is_sole_holder(*pin_)) return nullptr;
+  overwritten();
+  pin_is_storage_ = false;
+  return checked(std::exchange(pin_, nullptr));
+}
+
 // ---- and back
 
 Version::Result Version::values(bool keeps) {

@@ -33,6 +33,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -199,6 +200,23 @@ class Version {
   // For a hook of it whose tensor was released.
   ValuesPtr unpack(const Hook& hook) TAPELENS_EXCLUDES(lock_);
 
+  // ---- what a reader does that is no version: a rewrite that computes with the values in the backward
+
+  // Keeps the values for one more reader, as for a dependent. False: they cannot be kept, or are not known to be right.
+  bool add_reader() TAPELENS_EXCLUDES(lock_);
+  // Throws if they are lost: no memory was left for a copy when the program wrote them.
+  ValuesPtr read() TAPELENS_EXCLUDES(lock_);
+  // The kept memory, if nothing else has the values: the only reader may write it, and never calls read() again. Else
+  // null.
+  ValuesPtr take() TAPELENS_EXCLUDES(lock_);
+  void remove_reader() noexcept TAPELENS_EXCLUDES(lock_) { dependent_gone(); }
+  // Calls look(recipe) if it has one, with the lock held.
+  template <class Look>
+  void look_at_recipe(Look look) const TAPELENS_EXCLUDES(lock_) {
+    const base::MutexLock guard(lock_);
+    if (rematerialization_ != nullptr) look(std::as_const(*rematerialization_));
+  }
+
   base::Mutex& lock() const TAPELENS_RETURNS_LOCK(lock_) { return lock_; }
 
  protected:
@@ -216,6 +234,8 @@ class Version {
   virtual ValuesPtr storage() TAPELENS_REQUIRES(lock_) = 0;
   // Copy-on-write, or itself if its writes are announced; null: it is gone, or neither is possible.
   virtual ValuesPtr clone() TAPELENS_REQUIRES(lock_) = 0;
+  // Whether nothing else has the memory of this pin.
+  virtual bool is_sole_holder(const Values& pin) const TAPELENS_REQUIRES(lock_) = 0;
   // Never null.
   virtual ValuesPtr copy(const Values& values) TAPELENS_REQUIRES(lock_) = 0;
   enum class Holders : uint8_t { hooks, others_too, never_alone };

@@ -364,6 +364,47 @@ TEST_F(Versions, AStorageThatIsLeftAloneIsNeitherReleasedNorRead) {
   EXPECT_FALSE(of_x->is_released());
 }
 
+TEST_F(Versions, AReaderGetsTheValuesFromBeforeAWrite) {
+  Tensor x = tensor(7);
+  ASSERT_TRUE(x.version->add_reader());
+  write(x, 8);
+  EXPECT_EQ(memory_of(x.version->read()).value, 7U);
+  x.storage.reset();
+  EXPECT_EQ(memory_of(x.version->read()).value, 7U);
+  x.version->remove_reader();
+  EXPECT_THROW(x.version->read(), std::runtime_error);
+}
+
+TEST_F(Versions, ValuesThatWereWrittenOrMayBeWrittenUnseenGetNoReader) {
+  Tensor x = tensor(7), y = tensor(9), z = tensor(1);
+  const FakeVersionPtr before = x.version;
+  write(x, 8);
+  EXPECT_FALSE(before->add_reader());
+  y.version->exposed();
+  EXPECT_FALSE(y.version->add_reader());
+  z.version->leave_alone();
+  EXPECT_FALSE(z.version->add_reader());
+}
+
+TEST_F(Versions, OnlyTheLastReaderTakesTheMemory) {
+  Tensor x = tensor(7);
+  ASSERT_TRUE(x.version->add_reader());
+  ASSERT_TRUE(x.version->add_reader());
+  EXPECT_EQ(x.version->take(), nullptr) << "another reader";
+  x.version->remove_reader();
+  EXPECT_EQ(x.version->take(), nullptr) << "the program has it";
+  auto saved = save(x);
+  x.storage.reset();
+  EXPECT_EQ(x.version->take(), nullptr) << "a save has it";
+  saved.reset();
+  const ValuesPtr taken = x.version->take();
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(memory_of(taken).value, 7U);
+  EXPECT_THROW(x.version->read(), std::runtime_error);
+  EXPECT_FALSE(x.version->add_reader());
+  x.version->remove_reader();
+}
+
 TEST_F(Versions, WhatTheFirstHookGotOfAPinIsNotGivenToTheNextWhenItWasWrittenSince) {
   Tensor x = tensor(7), y = made_by({}, {&x});  // a copy
   auto of_x = save(x), one = save(y), two = save(y);

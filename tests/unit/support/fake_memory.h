@@ -95,6 +95,9 @@ class FakeVersion final : public Version {
     const StoragePtr storage = storage_.lock();
     return storage != nullptr ? values_of(storage->memory, bytes(), true) : nullptr;
   }
+  bool is_sole_holder(const Values& pin) const override {
+    return storage_.expired() && static_cast<const FakeValues&>(pin).memory.use_count() == 1;
+  }
   ValuesPtr copy(const Values& values) override {
     if (rules_.copy_fails && rules_.copy_fails()) throw std::bad_alloc();
     return values_of(std::make_shared<Memory>(*static_cast<const FakeValues&>(values).memory), values.bytes(), false);
