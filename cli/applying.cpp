@@ -112,6 +112,9 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
   sub.add_option("--recompute-budget", options.budget, "Share of a step's estimated cost that recomputation may take")
       ->type_name("SHARE")
       ->default_str("5%; 34% with --apply recompute");
+  sub.add_option("--host-memory", options.host_memory, "The most memory of the host for offloaded saves")
+      ->type_name("SIZE")
+      ->default_str("half of the free memory");
   sub.add_option("--rewrite-min-bytes", options.min_bytes, "Do not rewrite smaller storages")
       ->type_name("SIZE")
       ->capture_default_str();
@@ -129,7 +132,8 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
 policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
   policy::Settings applying;
   applying.on = !options.apply.empty() || !options.allow.empty();
-  for (const char* dependent : {"--poison", "--recompute-budget", "--rewrite-min-bytes", "--rewrite-plugin"}) {
+  for (const char* dependent :
+       {"--poison", "--recompute-budget", "--host-memory", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
     if (!applying.on && option != nullptr && option->count() > 0) {
       throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
@@ -149,6 +153,11 @@ policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& optio
     throw CLI::ValidationError("--rewrite-min-bytes", "'" + options.min_bytes + "' is not a size, like 64KiB");
   }
   applying.min_bytes = *bytes;
+  if (!options.host_memory.empty()) {
+    applying.host_memory = parse_bytes(options.host_memory);
+    if (!applying.host_memory)
+      throw CLI::ValidationError("--host-memory", "'" + options.host_memory + "' is not a size, like 32GiB");
+  }
   if (!options.budget.empty()) applying.budget = read_share(options.budget);
   applying.poison = options.poison;
   return applying;

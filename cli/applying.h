@@ -21,11 +21,11 @@ const std::vector<std::string>& known_rewrites();
 // The options as typed.
 struct ApplyingOptions {
   std::vector<std::string> apply, allow, plugins;  // apply: levels and plans
-  std::string budget, min_bytes = "64KiB";
+  std::string budget, host_memory, min_bytes = "64KiB";
   bool poison = false;
 };
 
-// Declares --apply, --allow, --recompute-budget and --rewrite-min-bytes, which choose the rewrites.
+// Declares --apply, --allow, --recompute-budget, --host-memory and --rewrite-min-bytes, which choose the rewrites.
 void add_choosing_options(CLI::App& sub, ApplyingOptions& options);
 // Declares the same, and --poison and --rewrite-plugin.
 void add_applying_options(CLI::App& sub, ApplyingOptions& options);

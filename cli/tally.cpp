@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "analyzer/text/format.h"
+#include "policy/level.h"
 #include "policy/tally_file.h"
 #include "trace/regular_file.h"
 
@@ -48,6 +49,7 @@ void take_file(const fs::path& path, Tally& tally) {
   const size_t rows = std::min<size_t>(read->rows.load(), policy::kTallyRows);
   for (size_t i = 0; i < rows; ++i) take_row(read->row[i], tally);
   tally.left_out += read->left_out.load();
+  tally.host_bytes += read->host_bytes.load();
 }
 
 TallyRow sum(const std::vector<TallyRow>& rows) {
@@ -83,6 +85,13 @@ std::string describe(const Tally& tally) {
   if (all.times > 0) {
     text = "rewrote " + text::plural(all.times, "save", "saves") + " at " + text::plural(all.sites, "site", "sites") +
            ", " + bytes_text(all.bytes) + " kept as " + bytes_text(all.kept) + " over the whole run";
+  }
+  if (tally.host_bytes > 0) {
+    uint64_t offloaded = 0;
+    for (const TallyRow& row : tally.applied)
+      if (row.level == static_cast<int>(policy::Level::offloaded)) offloaded += row.bytes;
+    text += ", " + bytes_text(offloaded) + " of it offloaded, at most " + bytes_text(tally.host_bytes) +
+            " of host memory at once";
   }
   if (tally.why_not && !tally.why_not->was_said) {
     text += (all.times > 0 ? "; a process was not rewritten: " : ": ") + tally.why_not->why;

@@ -19,6 +19,7 @@ struct TallyRow {
 struct Tally {
   uint64_t processes = 0;  // that wrote a tally
   std::vector<TallyRow> applied, skipped;
+  uint64_t host_bytes = 0;             // of offloaded saves at once, summed over the processes
   uint64_t left_out = 0;               // times that did not fit into the rows of a process
   std::optional<Explanation> why_not;  // set if a process could not be rewritten
 };
@@ -27,8 +28,8 @@ struct Tally {
 // invalid files.
 Tally read_tally(const std::string& folder);
 
-// "rewrote 86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run; skipped 3 sites: the gradients are
-// accumulated (late-gradient, 2), ..."
+// "rewrote 86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run, 12.0 MiB of it offloaded, at most 6.0 MiB
+// of host memory at once; skipped 3 sites: the gradients are accumulated (late-gradient, 2), ..."
 std::string describe(const Tally& tally);
 
 }  // namespace tapelens::cli

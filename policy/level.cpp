@@ -5,9 +5,9 @@
 namespace tapelens::policy {
 
 namespace {
-constexpr std::array kNames = {std::string_view("never read"), std::string_view("encoded"),
-                               std::string_view("recomputed"), std::string_view("equivalent"),
-                               std::string_view("shared forward")};
+constexpr std::array kNames = {std::string_view("never read"),     std::string_view("encoded"),
+                               std::string_view("recomputed"),     std::string_view("equivalent"),
+                               std::string_view("shared forward"), std::string_view("offloaded")};
 }  // namespace
 
 std::string_view level_name(int level) {

@@ -14,6 +14,7 @@ enum class Level : uint8_t {
   recomputed = 2,      // the same bits, recomputed
   equivalent = 3,      // equal in exact arithmetic; by name only
   shared_forward = 4,  // copy-on-write instead of a copy; by name only
+  offloaded = 5,       // the same bits, kept in the memory of the host; by name only
 };
 // "never read"; "unknown" for an invalid level, which a recording may contain.
 std::string_view level_name(int level);

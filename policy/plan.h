@@ -19,6 +19,10 @@ inline constexpr int kPlanVersion = 2;
 // forward.
 inline constexpr double kCheapBudget = 0.05, kCostlyBudget = 0.34;
 
+// The default size of the smallest rewritten storage, and of the smallest that is offloaded: a copy to the host and
+// back costs some launches each.
+inline constexpr uint64_t kMinBytes = uint64_t{64} << 10, kOffloadMinBytes = uint64_t{1} << 20;
+
 // An empty member matches everything.
 struct Site {
   std::string finding{};  // its id in the advice; the probe does not need it
@@ -37,15 +41,19 @@ bool is_module(std::string_view path, std::string_view named);
 std::string describe(const Site& site);
 
 struct Selection {
-  std::string level;                        // the name of a group of the catalog; empty: only named rewrites
-  std::vector<std::string> allowed;         // apply these wherever possible
-  std::vector<Site> sites;                  // and these at their sites
-  uint64_t min_bytes = uint64_t{64} << 10;  // smaller storages are ignored
+  std::string level;                 // the name of a group of the catalog; empty: only named rewrites
+  std::vector<std::string> allowed;  // apply these wherever possible
+  std::vector<Site> sites;           // and these at their sites
+  uint64_t min_bytes = kMinBytes;    // smaller storages are ignored
   // Share of a step's estimated cost (recompute/budget.h). None: the level's.
   std::optional<double> budget;
+  // The most bytes of pinned memory for offloaded saves. None: half of the memory that the machine has free.
+  std::optional<uint64_t> host_memory;
 
   // Whether recomputation may run costly operators (recompute/operators.h).
   bool repeats_costly() const { return level == kRecompute; }
+  // Smaller storages are not offloaded, unless the user gave a size.
+  uint64_t offload_min_bytes() const { return min_bytes == kMinBytes ? kOffloadMinBytes : min_bytes; }
   double recompute_budget() const { return budget.value_or(repeats_costly() ? kCostlyBudget : kCheapBudget); }
   // Whether the rewrite is enabled everywhere.
   bool has(std::string_view rewrite, int level_of_it) const;

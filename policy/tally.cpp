@@ -42,4 +42,10 @@ void Tally::count(std::string_view rewrite, Level level, std::string_view reason
   if (counted.places.insert(place).second) counted.row->sites.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Tally::count_host_bytes(uint64_t bytes) {
+  uint64_t most = file_.host_bytes.load(std::memory_order_relaxed);
+  while (bytes > most && !file_.host_bytes.compare_exchange_weak(most, bytes, std::memory_order_relaxed)) {
+  }
+}
+
 }  // namespace tapelens::policy

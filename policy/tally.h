@@ -24,6 +24,8 @@ class Tally {
   // that are kept instead of `bytes`. When the file is full, only the number of left-out counts increases.
   void count(std::string_view rewrite, Level level, std::string_view reason, uint64_t place, uint64_t bytes,
              uint64_t kept);
+  // Offloaded saves have so many bytes of the host's memory now.
+  void count_host_bytes(uint64_t bytes);
 
  private:
   struct Row {

@@ -8,7 +8,7 @@
 
 namespace tapelens::policy {
 
-inline constexpr uint64_t kTallyMagic = 0x31594c4c4154534cULL;  // "LSTALLY1"
+inline constexpr uint64_t kTallyMagic = 0x32594c4c4154534cULL;  // "LSTALLY2"
 inline constexpr size_t kTallyRows = 1000;
 
 // Counts of one rewrite at one level; for skipped saves, of one reason. Texts end with a zero; longer texts are cut.
@@ -23,7 +23,8 @@ struct TallyFile {
   uint64_t magic;
   std::atomic<uint32_t> rows;  // number of complete rows (release store)
   uint32_t reserved;
-  std::atomic<uint64_t> left_out;  // times without a free row
+  std::atomic<uint64_t> left_out;    // times without a free row
+  std::atomic<uint64_t> host_bytes;  // the most bytes of pinned memory that offloaded saves had at once
   TallyRow row[kTallyRows];
 };
 

@@ -8,6 +8,7 @@
 #define TAPELENS_PLAN "TAPELENS_PLAN"                           /* the file with the sites */
 #define TAPELENS_POISON "TAPELENS_POISON"                       /* NaN for all never-read values */
 #define TAPELENS_RECOMPUTE_BUDGET "TAPELENS_RECOMPUTE_BUDGET"   /* a share of a step's estimated cost */
+#define TAPELENS_HOST_MEMORY "TAPELENS_HOST_MEMORY"             /* the most bytes of the host for offloaded saves */
 #define TAPELENS_REWRITE_MIN_BYTES "TAPELENS_REWRITE_MIN_BYTES" /* smallest saved tensor */
 #define TAPELENS_REWRITE_PLUGINS "TAPELENS_REWRITE_PLUGINS"     /* libraries, separated by colons */
 #define TAPELENS_TALLY "TAPELENS_TALLY"                         /* the folder for the counts of each process */

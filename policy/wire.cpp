@@ -49,7 +49,7 @@ Environment environment_of(const Settings& s, const std::string& sites) {
   Environment environment;
   for (const char* name :
        {TAPELENS_REWRITE, TAPELENS_APPLY, TAPELENS_ALLOW, TAPELENS_PLAN, TAPELENS_POISON, TAPELENS_RECOMPUTE_BUDGET,
-        TAPELENS_REWRITE_MIN_BYTES, TAPELENS_REWRITE_PLUGINS, TAPELENS_TALLY}) {
+        TAPELENS_HOST_MEMORY, TAPELENS_REWRITE_MIN_BYTES, TAPELENS_REWRITE_PLUGINS, TAPELENS_TALLY}) {
     environment.emplace_back(name, "");
   }
   if (!s.on) return environment;
@@ -59,6 +59,7 @@ Environment environment_of(const Settings& s, const std::string& sites) {
           {TAPELENS_PLAN, s.sites.empty() ? std::string() : sites},
           {TAPELENS_POISON, s.poison ? "1" : ""},
           {TAPELENS_RECOMPUTE_BUDGET, s.budget ? std::to_string(*s.budget) : ""},
+          {TAPELENS_HOST_MEMORY, s.host_memory ? std::to_string(*s.host_memory) : ""},
           {TAPELENS_REWRITE_MIN_BYTES, std::to_string(s.min_bytes)},
           {TAPELENS_REWRITE_PLUGINS, joined(s.plugins, ':')},
           {TAPELENS_TALLY, s.tally}};
@@ -79,6 +80,11 @@ Settings settings_of_environment() {
     double read = s.recompute_budget();
     take_number(share, read);
     s.budget = read;
+  }
+  if (const std::string most = variable(TAPELENS_HOST_MEMORY); !most.empty()) {
+    uint64_t read = 0;
+    take_number(most, read);
+    s.host_memory = read;
   }
   take_number(variable(TAPELENS_REWRITE_MIN_BYTES), s.min_bytes);
   s.plugins = split(variable(TAPELENS_REWRITE_PLUGINS), ':');

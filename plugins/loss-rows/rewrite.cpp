@@ -1,6 +1,7 @@
-// Cross entropies without their matrices of log-probabilities and of gradients (rewrite_rows.h). LibTorch's own operators make
-// the graph: log_softmax returns a tensor without memory (rewrite_lazy_tensor.h), which nll_loss reads by chunks of rows. In
-// the backward nll_loss_backward returns such a tensor too, and the gradient of the logits is computed by chunks.
+// Cross entropies without their matrices of log-probabilities and of gradients (rewrite_rows.h). LibTorch's own
+// operators make the graph: log_softmax returns a tensor without memory (rewrite_lazy_tensor.h), which nll_loss reads
+// by chunks of rows. In the backward nll_loss_backward returns such a tensor too, and the gradient of the logits is
+// computed by chunks.
 #include <ATen/ATen.h>
 #include <ATen/SavedTensorHooks.h>
 #include <c10/core/impl/PythonDispatcherTLS.h>
@@ -13,10 +14,9 @@
 #include <atomic>
 
 #include "plugins/loss-rows/rewrite_lazy_tensor.h"
-#include "plugins/loss-rows/rule.h"
 #include "plugins/loss-rows/rewrite_trial.h"
+#include "plugins/loss-rows/rule.h"
 #include "profiler/observe/observe.h"
-#include "profiler/rewrite/alone.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profiler/rewrite/alone.h"
+#include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite::loss_rows {

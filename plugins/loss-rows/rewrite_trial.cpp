@@ -7,7 +7,7 @@
 
 #include "policy/recompute/chain.h"
 #include "profiler/observe/observe.h"
-#include "profiler/rewrite/alone.h"
+#include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/versions/trials.h"
 

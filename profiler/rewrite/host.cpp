@@ -13,6 +13,7 @@
 #include "profiler/observe/observe.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/offload.h"
 #include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
 
@@ -29,6 +30,7 @@ struct Host {
   std::map<std::pair<std::string, std::string>, Candidates> by_field TAPELENS_GUARDED_BY(lock);
   RewriteInfo by_operator{"", Level::recomputed, ""}, by_copy = by_operator;  // the rewrites that recomputations belong
                                                                               // to
+  std::optional<RewriteInfo> by_offload;                                      // requested somewhere
   bool recomputes = false;
 };
 Host& host() {
@@ -44,6 +46,7 @@ void add(const RewritePlugin& plugin) {
       const RewriteInfo info = rewrite->info();
       const bool is_wanted = wants(info.id, info.level);
       if (is_wanted) h.rewrites.push_back(rewrite);
+      if (is_wanted && rewrite->offloads() && !h.by_offload) h.by_offload = info;
       const Recomputes recomputes = rewrite->recomputes();
       RewriteInfo& name = recomputes == Recomputes::operators ? h.by_operator : h.by_copy;
       if (recomputes == Recomputes::nothing || !name.id.empty()) return;
@@ -121,9 +124,23 @@ void each_storage(const c10::IValue& argument, const Take& take) {
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
                 const Candidates& candidates, Attempted& asked);
 
+// Whether the save may go to the host's memory, if nothing else releases it. Any other reason than the settings is
+// counted.
+bool may_offload(const Save& save, const RewriteSite& site, const char* reason_against) {
+  const RewriteInfo* const info = offloading();
+  const uint64_t bytes = save.tensor.storage().nbytes();
+  if (info == nullptr || bytes < settings().offload_min_bytes() || !is_asked_for(info->id, info->level, save, true))
+    return false;
+  if (!streams::has_streams(save.tensor.device())) reason_against = "it is not on a GPU";
+  if (reason_against != nullptr) skipped(info->id, info->level, site, reason_against, bytes);
+  return reason_against == nullptr;
+}
+
 }  // namespace
 
 const RewriteInfo& recomputation(bool by_operator) { return by_operator ? host().by_operator : host().by_copy; }
+
+const RewriteInfo* offloading() { return host().by_offload ? &*host().by_offload : nullptr; }
 
 std::span<const Rewrite* const> wanted_rewrites() { return host().rewrites; }
 
@@ -202,7 +219,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
     if (info.level == Level::never_read) {
       if (!is_asked_for(info.id, info.level, save, false)) continue;
       saved.register_hooks(std::make_unique<SavedTensorHook>(save, SavedAs(saved), rewrite, version_of(save.tensor),
-                                                             observe::place_now(), false, false));
+                                                             observe::place_now(), versions::Ways{}));
       return;
     }
     if (encodes == nullptr) {
@@ -212,12 +229,13 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
   }
   asked.rewrite = following().rewrite;
   asked.level = following().level;
+  const bool offloads = may_offload(save, asked.site, reason_against);
   StorageVersionPtr version =
-      host().recomputes || encodes != nullptr ? version_of(save.tensor) : find_version(save.tensor);
+      host().recomputes || encodes != nullptr || offloads ? version_of(save.tensor) : find_version(save.tensor);
   if (version == nullptr) return;
   if (!is_steady(*save.tensor.storage().unsafeGetStorageImpl())) return;
   const std::string_view rematerialized_by = version->rematerialized_by();
-  if (encodes == nullptr && rematerialized_by.empty()) {
+  if (encodes == nullptr && rematerialized_by.empty() && !offloads) {
     version->kept_by_save();
     return;
   }
@@ -227,7 +245,7 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
                                      is_asked_for(recomputation(true).id, Level::recomputed, save, true));
   const bool is_first = version->hooks() == 0;
   saved.register_hooks(std::make_unique<SavedTensorHook>(save, SavedAs(saved), encodes, version, observe::place_now(),
-                                                         may_encode, may_rematerialize));
+                                                         versions::Ways{may_encode, may_rematerialize, offloads}));
   if (is_first) state.waiting.push_back(std::move(version));
 }
 
@@ -244,8 +262,11 @@ void sweep_waiting(ThreadState& state, size_t most) {
   for (size_t i = waiting.size(); i-- > 0;) {
     if (i < newest && i != older) continue;
     const StorageVersionPtr version = waiting[i];
-    if (version->try_release()) waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!version->try_release()) continue;
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    if (version->is_leaving()) state.leaving.add(version);
   }
+  state.leaving.advance(waiting);
 }
 
 }  // namespace
@@ -316,6 +337,7 @@ void backward_ended(ThreadState& state) {
   sweep(state);
   attempt(following(), [&] {
     std::erase_if(state.waiting, [](const auto& version) { return version->hooks() == 0; });
+    state.leaving.forget_unused();
     versions::backward_ended();
     budget().backward_ended();
     forget_dead_versions();

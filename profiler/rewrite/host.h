@@ -16,6 +16,7 @@
 #include "profiler/rewrite/rewrite.h"
 #include "profiler/rewrite/settings.h"
 #include "profiler/rewrite/tally.h"
+#include "profiler/versions/departures.h"
 
 namespace tapelens::rewrite {
 
@@ -32,9 +33,10 @@ struct OperatorTraits {
 
 // The state of each thread of the program.
 struct ThreadState {
-  std::vector<StorageVersionPtr> waiting;  // with hooks, to be released when the program has released them
-  std::vector<Call> calls;                 // of repeatable operators, in progress
-  std::vector<StorageVersionPtr> written;  // by operators in progress
+  versions::Departures<StorageVersion> leaving;  // for the host's memory
+  std::vector<StorageVersionPtr> waiting;        // with hooks, to be released when the program has released them
+  std::vector<Call> calls;                       // of repeatable operators, in progress
+  std::vector<StorageVersionPtr> written;        // by operators in progress
   uint32_t sweeps = 0;
   std::array<OperatorTraits, observe::kOperatorNames> operators;  // as Thread::names
 };

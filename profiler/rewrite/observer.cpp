@@ -115,6 +115,7 @@ void thread_begins(Thread& thread) {
 void thread_ends(Thread& thread) {
   ThreadState& state = *thread.rewriting;
   state.waiting.clear();
+  state.leaving.clear();
   state.calls.clear();
   state.written.clear();
   state.sweeps = 0;

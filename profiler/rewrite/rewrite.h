@@ -84,6 +84,9 @@ class Rewrite {
   virtual void install(const OperatorHost& /*host*/) const {}
 
   virtual Recomputes recomputes() const { return Recomputes::nothing; }
+  // Whether the host moves saves that nothing else releases to the memory of the host, on behalf of this rewrite. At
+  // most one rewrite in plugins/: others are ignored.
+  virtual bool offloads() const { return false; }
 };
 
 // ---- registration --------------------------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ class Rewrite {
 struct RewriteInterface {
   using Made = const Rewrite;  // never destroyed
   // Raise it with every change of this file, or of operators.h, that affects a compiled rewrite.
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
   using BuiltFor = const char*;  // PyTorch's version: other minor versions are refused
   static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };

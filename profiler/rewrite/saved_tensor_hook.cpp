@@ -11,6 +11,7 @@
 #include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/host.h"
+#include "profiler/rewrite/offload.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -52,8 +53,8 @@ SavedAs::SavedAs(const torch::autograd::SavedVariable& saved)
       view_by(saved.*member(members::SavedOfViewBy{})) {}
 
 SavedTensorHook::SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version,
-                                 uint64_t site, bool may_encode, bool may_rematerialize)
-    : Hook(may_encode, may_rematerialize),
+                                 uint64_t site, versions::Ways ways)
+    : Hook(ways, offloading() != nullptr ? next_order() : 0),
       version_(is_never_read(rewrite) ? nullptr : version),
       was_version_(is_never_read(rewrite) ? std::move(version) : nullptr),
       saved_as_(std::move(saved_as)),
@@ -100,9 +101,11 @@ std::shared_ptr<const versions::Encoded> SavedTensorHook::encode() {
   return std::make_shared<EncodedTensor>(std::move(encoding), geometry_.offset == 0);
 }
 
-void SavedTensorHook::release(uint64_t bytes, uint64_t kept) {
-  const RewriteInfo info =
-      encoded() != nullptr ? rewrite_->info() : RewriteInfo{version_->rematerialized_by(), Level::recomputed, {}};
+void SavedTensorHook::release(versions::Way way, uint64_t bytes, uint64_t kept) {
+  const RewriteInfo info = way == versions::Way::encoded ? rewrite_->info()
+                           : way == versions::Way::offloaded
+                               ? *offloading()
+                               : RewriteInfo{version_->rematerialized_by(), Level::recomputed, {}};
   applied(info.id, info.level, site(), bytes, kept);
   tensor_.reset();
 }
@@ -182,6 +185,13 @@ bool SavedTensorHook::has_other_memory(const at::Tensor& variable) const {
 
 at::Tensor SavedTensorHook::call_unpack_hook() {
   const Quiet quiet;
+  at::Tensor tensor = unpacked();
+  if (order() != 0 && streams::has_streams(geometry_.device) && observe::is_in_backward())
+    attempt({offloading()->id, offloading()->level}, [&] { read_ahead(geometry_.device, order()); });
+  return tensor;
+}
+
+at::Tensor SavedTensorHook::unpacked() {
   {
     const at::Tensor variable = this->variable();
     check(variable);

@@ -39,7 +39,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
   // `rewrite`: null if rematerialization is the only choice. `version`: version of the tensor; for a never-read save,
   // the version that the tensor had.
   SavedTensorHook(const Save& save, SavedAs saved_as, const Rewrite* rewrite, StorageVersionPtr version, uint64_t site,
-                  bool may_encode, bool may_rematerialize);
+                  versions::Ways ways);
   ~SavedTensorHook() override;
 
   void call_pack_hook(const at::Tensor& tensor) override;
@@ -67,10 +67,11 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
  private:
   std::shared_ptr<const versions::Encoded> encode() override;
   bool can_encode() const override { return rewrite_ != nullptr; }
-  void release(uint64_t bytes, uint64_t kept) override;
+  void release(versions::Way way, uint64_t bytes, uint64_t kept) override;
 
   Save save(const at::Tensor& tensor) const;
   base::Mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }
+  at::Tensor unpacked();
   at::Tensor variable() const;  // the program's; undefined: not an original, or it is gone
   // The checks of LibTorch: throws its errors.
   void check(const at::Tensor& variable) const;

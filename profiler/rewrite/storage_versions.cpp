@@ -12,6 +12,7 @@
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/host.h"
+#include "profiler/rewrite/offload.h"
 #include "profiler/rewrite/private_members.h"
 #include "profiler/rewrite/rematerialization.h"
 #include "profiler/rewrite/saved_tensor_hook.h"
@@ -481,16 +482,31 @@ void StorageVersion::hold_again(c10::StorageImpl& storage) {
     hook->hold(c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(&storage)));
 }
 
+RewriteInfo StorageVersion::released_by(const SavedTensorHook& hook) const {
+  if (hook.rewrite() != nullptr) return info_of(*hook.rewrite());
+  if (rematerialized_by_.empty() && offloading() != nullptr) return *offloading();
+  return {rematerialized_by_, Level::recomputed, {}};
+}
+
 void StorageVersion::tell_left_alone(const char* reason) {
   const base::MutexLock guard(lock());
   for (const versions::Hook* of : all_hooks()) {
     const SavedTensorHook& hook = as_saved(of);
     if (!hook.tensor().defined()) continue;
-    const RewriteInfo info =
-        hook.rewrite() != nullptr ? info_of(*hook.rewrite()) : RewriteInfo{rematerialized_by_, Level::recomputed, {}};
+    const RewriteInfo info = released_by(hook);
     rewrite::skipped(info.id, info.level, hook.site(), reason, bytes());
     return;
   }
+}
+
+std::shared_ptr<versions::Offloaded> StorageVersion::offload(uint64_t order) {
+  const auto storage = storage_.lock();
+  if (storage == nullptr || !stream_) return nullptr;
+  const char* reason = nullptr;
+  auto copy = copy_to_host(c10::Storage(storage), *stream_, order, reason);
+  if (reason != nullptr)
+    rewrite::skipped(offloading()->id, offloading()->level, as_saved(all_hooks().front()).site(), reason, bytes());
+  return copy;
 }
 
 void StorageVersion::skipped(const char* reason) {
@@ -499,8 +515,7 @@ void StorageVersion::skipped(const char* reason) {
 
 void StorageVersion::failed() noexcept {
   const SavedTensorHook& hook = as_saved(all_hooks().front());
-  const RewriteInfo info =
-      hook.rewrite() != nullptr ? info_of(*hook.rewrite()) : RewriteInfo{rematerialized_by_, Level::recomputed, {}};
+  const RewriteInfo info = released_by(hook);
   count_failure({info.id, info.level, hook.site(), bytes()});
 }
 

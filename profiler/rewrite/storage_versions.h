@@ -98,8 +98,12 @@ class StorageVersion final : public versions::Version {
   Holders holders() const override TAPELENS_REQUIRES(lock());
   bool is_worth(const recompute::Chain& chain, uint64_t cost) override TAPELENS_REQUIRES(lock());
   bool is_right(const recompute::Chain& chain, bool is_compared) override TAPELENS_REQUIRES(lock());
+  std::shared_ptr<versions::Offloaded> offload(uint64_t order) override TAPELENS_REQUIRES(lock());
   void skipped(const char* reason) override TAPELENS_REQUIRES(lock());
   void failed() noexcept override TAPELENS_REQUIRES(lock());
+
+  // The rewrite that would release it, for counts.
+  RewriteInfo released_by(const SavedTensorHook& hook) const;
 
   c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
   c10::VariableVersion counter_;

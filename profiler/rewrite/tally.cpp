@@ -44,6 +44,10 @@ void skipped(std::string_view rewrite, Level level, const RewriteSite& site, std
   count(rewrite, level, site, reason, bytes, 0);
 }
 
+void has_host_bytes(uint64_t bytes) {
+  if (policy::Tally* tally = g_tally.load(std::memory_order_acquire)) tally->count_host_bytes(bytes);
+}
+
 std::string open_tally() {
   if (settings().tally.empty()) return {};
   const std::string path = settings().tally + "/" + std::to_string(getpid()) + "-" +

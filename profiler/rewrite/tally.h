@@ -23,6 +23,9 @@ void applied(std::string_view rewrite, Level level, const RewriteSite& site, uin
 // `reason`: a few words for the user, from a small set of texts: "the gradients are accumulated".
 void skipped(std::string_view rewrite, Level level, const RewriteSite& site, std::string_view reason, uint64_t bytes);
 
+// Offloaded saves have so many bytes of the host's memory now.
+void has_host_bytes(uint64_t bytes);
+
 // Creates the file of this process's counts (policy/tally.h) in Settings::tally, if requested. Counting writes to it
 // directly, so no work remains at the end of the process. Returns an error text for the user; empty on success.
 std::string open_tally();

@@ -123,7 +123,7 @@ bool Version::is_state() const {
 
 bool Version::is_certain() const {
   if (is_pinned()) return true;
-  return is_released_ && (!exact_.expired() || (rematerialization_ != nullptr && rematerialization_->is_pinned_));
+  return is_released_ && (is_encoded() || (rematerialization_ != nullptr && rematerialization_->is_pinned_));
 }
 
 bool Version::is_there() const {
@@ -167,6 +167,7 @@ void Version::remove(Hook& hook) noexcept {
   // Destroyed after the lock is released.
   Doomed useless;
   ValuesPtr last;
+  std::shared_ptr<Offloaded> offloaded;
   const base::MutexLock guard(lock_);
   std::erase(hooks_, &hook);
   if (dependents_.count > 0 && hook.encoded_ != nullptr && hook.encoded_ == exact_.lock()) exact_pin_ = hook.encoded_;
@@ -179,6 +180,7 @@ void Version::remove(Hook& hook) noexcept {
     pin_is_storage_ = true;
   }
   std::swap(last, unpacked_);
+  if (!is_released_ || dependents_.count == 0) std::swap(offloaded, offloaded_);
   take_useless(useless);
 }
 
@@ -186,6 +188,7 @@ void Version::dependent_gone() noexcept {
   Doomed useless;
   ValuesPtr pin;
   std::shared_ptr<const Encoded> exact;
+  std::shared_ptr<Offloaded> offloaded;
   std::vector<std::shared_ptr<Version>> sources;
   {
     const base::MutexLock guard(lock_);
@@ -194,6 +197,7 @@ void Version::dependent_gone() noexcept {
     std::swap(pin, pin_);
     pin_is_storage_ = false;
     std::swap(exact, exact_pin_);
+    if (hooks_.empty()) std::swap(offloaded, offloaded_);
     take_useless(useless);
     // It is not rematerialized while its storage exists: its sources need not be pinned for it.
     if (rematerialization_ != nullptr && !is_released_) rematerialization_->unpin(sources);
@@ -209,7 +213,7 @@ struct Version::View {
   static uint64_t bytes(const Version& version) { return version.bytes_; }
   static bool is_encoded(const Version& version) {
     version.lock_.assert_held();
-    return !version.exact_.expired();
+    return version.is_encoded();
   }
   static bool has_recipe(const Version& version) {
     version.lock_.assert_held();
@@ -319,17 +323,24 @@ bool Version::try_release() noexcept {
   }
 }
 
+bool Version::may_be_released() const {
+  return !hooks_.empty() && !is_released_ && !is_kept_by_save_.load(std::memory_order_relaxed) && !is_left_alone() &&
+         !is_exposed() && is_alive();
+}
+
 bool Version::try_release_locked() {
-  if (hooks_.empty() || is_released_ || is_kept_by_save_.load(std::memory_order_relaxed) || is_left_alone() ||
-      is_exposed() || !is_alive())
-    return true;
+  if (!may_be_released() || is_leaving()) return true;
   const Holders holders = this->holders();
-  if (holders == Holders::hooks && !release_encoded()) release_rematerializable();
+  if (holders == Holders::hooks && !release_encoded() && !release_rematerializable() &&
+      std::ranges::any_of(hooks_, [](const Hook* hook) { return hook->ways_.offload; }))
+    is_leaving_.store(true, std::memory_order_relaxed);
   return holders != Holders::others_too;
 }
 
 bool Version::release_encoded() {
-  if (!std::ranges::all_of(hooks_, &Hook::can_encode) || std::ranges::none_of(hooks_, &Hook::may_encode_)) return false;
+  if (!std::ranges::all_of(hooks_, &Hook::can_encode) ||
+      std::ranges::none_of(hooks_, [](const Hook* hook) { return hook->ways_.encode; }))
+    return false;
   std::vector<std::shared_ptr<const Encoded>> encoded;
   uint64_t kept = 0;
   for (Hook* hook : hooks_) {
@@ -353,13 +364,15 @@ bool Version::release_encoded() {
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i) {
     hooks_[i]->encoded_ = encoded[i];
-    hooks_[i]->release(i == 0 ? bytes_ : 0, encoded[i]->bytes());
+    hooks_[i]->release(Way::encoded, i == 0 ? bytes_ : 0, encoded[i]->bytes());
   }
   return true;
 }
 
 bool Version::release_rematerializable() {
-  if (rematerialization_ == nullptr || std::ranges::none_of(hooks_, &Hook::may_rematerialize_)) return false;
+  if (rematerialization_ == nullptr ||
+      std::ranges::none_of(hooks_, [](const Hook* hook) { return hook->ways_.rematerialize; }))
+    return false;
   const auto chain = recompute::chain_of(View{}, *this, dependents_);
   if (!chain) {
     skipped("what it is made of is not kept");
@@ -381,7 +394,8 @@ bool Version::release_rematerializable() {
     return false;
   }
   is_released_ = true;
-  for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
+  for (size_t i = 0; i < hooks_.size(); ++i)
+    hooks_[i]->release(Way::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
   return true;
 }
 
@@ -413,11 +427,73 @@ ValuesPtr Version::take() {
   return checked(std::exchange(pin_, nullptr));
 }
 
+// ---- offload
+
+uint64_t Version::order_locked() const {
+  uint64_t last = 0;
+  for (const Hook* hook : hooks_) last = std::max(last, hook->order_);
+  return last;
+}
+
+uint64_t Version::order() const {
+  const base::MutexLock guard(lock_);
+  return order_locked();
+}
+
+Version::Leaving Version::leaving() {
+  if (!may_be_released()) return Leaving::ended;
+  switch (holders()) {
+    case Holders::hooks:
+      return Leaving::ok;
+    case Holders::others_too:
+      return Leaving::held;
+    case Holders::never_alone:
+      break;
+  }
+  return Leaving::ended;
+}
+
+template <class Do>
+Version::Leaving Version::leave(Do step) noexcept {
+  std::shared_ptr<Offloaded> given_up;  // destroyed after the lock is released
+  const base::MutexLock guard(lock_);
+  lock_.assert_held();
+  Leaving result = Leaving::ended;
+  try {
+    result = leaving();
+    if (result == Leaving::ok && offloaded_ == nullptr) offloaded_ = offload(order_locked());
+    if (offloaded_ == nullptr && result == Leaving::ok) result = Leaving::ended;
+    if (result == Leaving::ok) step();
+  } catch (...) {
+    result = Leaving::ended;
+    failed();
+  }
+  if (result != Leaving::ok) {
+    if (!is_released_) std::swap(given_up, offloaded_);
+    is_leaving_.store(false, std::memory_order_relaxed);
+  }
+  return result;
+}
+
+Version::Leaving Version::begin_offload() noexcept {
+  return leave([] {});
+}
+
+Version::Leaving Version::end_offload() noexcept {
+  return leave([this] {
+    lock_.assert_held();
+    offloaded_->end_copy();
+    is_released_ = true;
+    for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(Way::offloaded, i == 0 ? bytes_ : 0, 0);
+  });
+}
+
 // ---- and back
 
 Version::Result Version::values(bool keeps) {
   if (is_pinned()) return {checked(pin_)};
   if (unpacked_ != nullptr) return {unpacked_};
+  if (is_offloaded()) return {offloaded_->fetch(), true};
   if (is_alive() && (is_trusted() || rematerialization_ == nullptr)) {
     if (ValuesPtr storage = this->storage()) return {checked(std::move(storage))};
   }
@@ -429,7 +505,7 @@ Version::Result Version::values(bool keeps) {
 Version::Result Version::values_as_source(bool keeps) {
   const base::MutexLock guard(lock_);
   Result made = values(keeps);
-  if (keeps && made.is_costly && is_kept_once_made() && !made.values->is_shared()) {
+  if (keeps && (made.is_costly || is_offloaded()) && is_kept_once_made() && !made.values->is_shared()) {
     keep(made.values);
     made.is_ours = made.is_ours && unpacked_ == nullptr;
   }

@@ -8,12 +8,16 @@
 //   released  only hooks had it, and dropped it: the values come back from an encoding or a rematerialization
 //   ended     the program wrote or freed it: no hook had it, and its values are gone unless they were pinned
 //
+// If neither is possible, the values may move to other memory (Offloaded): from a device to the host. Such a version is
+// leaving (departures.h says when it goes): it stays held while its copy is made, and is released afterwards.
+//
 // A version that is rematerialized depends on the versions that it reads. These are pinned (a copy-on-write clone, or
 // the storage itself), or released with a way back, or have hooks; the last hook pins the values when it goes. If a
 // version with dependents is about to be written, it gets a copy as its pin.
 //
-// A version that a costly operator rematerializes is made once in each backward: its values stay until each of its
-// hooks has them. So a segment of operators runs once, when the backward first reads a value of it.
+// A version that was offloaded, or that a costly operator rematerializes, is made once in each backward: its values
+// stay until each of its hooks has them. So a segment of operators runs once, when the backward first reads a value of
+// it.
 //
 // The parts of a version (storages, encodings, operators) are interfaces here, so that this library can be tested
 // without LibTorch, under the sanitizers. profiler/rewrite/storage_versions.h implements them for LibTorch.
@@ -64,20 +68,39 @@ class Encoded {
   virtual ValuesPtr decode() const = 0;  // only if exact
 };
 
+// The values of a version in other memory, copied without waiting. Threads may fetch concurrently.
+class Offloaded {
+ public:
+  virtual ~Offloaded() = default;
+  // The storage is freed next: its memory may be reused after the copy is done.
+  virtual void end_copy() = 0;
+  // After end_copy(): in new memory of the device, without another owner.
+  virtual ValuesPtr fetch() = 0;
+};
+
+// What a level, a name, or a plan at this place enables for a hook.
+struct Ways {
+  bool encode = false, rematerialize = false, offload = false;
+};
+enum class Way : uint8_t { encoded, rematerialized, offloaded };
+
 // One saved tensor of a version. Its members are called with the version's lock held.
 class Hook {
  public:
-  Hook(bool may_encode, bool may_rematerialize) : may_encode_(may_encode), may_rematerialize_(may_rematerialize) {}
+  // `order`: grows from save to save. The backward reads the saves in about the reverse order.
+  explicit Hook(Ways ways, uint64_t order = 0) : ways_(ways), order_(order) {}
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
   // Null if its values have no shorter form.
   virtual std::shared_ptr<const Encoded> encode() = 0;
   virtual bool can_encode() const = 0;  // whether encode() is worth calling
-  // Drops the tensor. This frees `bytes` of the storage (0: another hook counts them) and keeps `kept` bytes for it.
-  virtual void release(uint64_t bytes, uint64_t kept) = 0;
+  // Drops the tensor, whose values come back in this way. This frees `bytes` of the storage (0: another hook counts
+  // them) and keeps `kept` bytes for it.
+  virtual void release(Way way, uint64_t bytes, uint64_t kept) = 0;
 
-  // Null: it has its tensor, or its values are rematerialized. Never changes after the release.
+  uint64_t order() const { return order_; }
+  // Null: it has its tensor, or gets its values from the version. Never changes after the release.
   const std::shared_ptr<const Encoded>& encoded() const { return encoded_; }
 
  protected:
@@ -86,8 +109,9 @@ class Hook {
  private:
   friend class Version;
   std::shared_ptr<const Encoded> encoded_;
-  mutable bool is_unpacked_ = false;           // since its version last dropped the values
-  const bool may_encode_, may_rematerialize_;  // enabled by a level, by name, or at this place by a plan
+  mutable bool is_unpacked_ = false;  // since its version last dropped the values
+  const Ways ways_;
+  const uint64_t order_;
 };
 
 // How a version is recomputed: one call of an operator, and the versions that it reads.
@@ -197,6 +221,19 @@ class Version {
   // Releases the storage if only hooks keep it and its values can come back. False: others still keep it, try again. On
   // an exception the storage stays, and failed() is called.
   bool try_release() noexcept TAPELENS_EXCLUDES(lock_);
+  // Whether only an offload can release it. Then call begin_offload() and later end_offload() (departures.h).
+  bool is_leaving() const { return is_leaving_.load(std::memory_order_relaxed); }
+  // The highest order of its hooks; 0: it has none.
+  uint64_t order() const TAPELENS_EXCLUDES(lock_);
+  enum class Leaving : uint8_t {
+    ok,
+    held,   // others hold it again: not leaving any more, try_release() may find it free later
+    ended,  // nothing remains to do: it is gone, was written, or cannot be offloaded
+  };
+  // Begins the copy to other memory.
+  Leaving begin_offload() noexcept TAPELENS_EXCLUDES(lock_);
+  // Releases the storage, whose memory may be reused after the copy. Begins the copy if it was not.
+  Leaving end_offload() noexcept TAPELENS_EXCLUDES(lock_);
   // For a hook of it whose tensor was released.
   ValuesPtr unpack(const Hook& hook) TAPELENS_EXCLUDES(lock_);
 
@@ -249,9 +286,11 @@ class Version {
   // Whether the chain reproduces the bits. Called when all its inputs are pinned and the storage still exists.
   // `is_compared`: its inputs could have been written unseen since the call, so other calls of the kind prove nothing.
   virtual bool is_right(const recompute::Chain& chain, bool is_compared) TAPELENS_REQUIRES(lock_) = 0;
+  // Begins to copy the storage to other memory. Null: that is not possible, and counted.
+  virtual std::shared_ptr<Offloaded> offload(uint64_t order) TAPELENS_REQUIRES(lock_) = 0;
   // The reason why it was not released: a few words.
   virtual void skipped(const char* reason) TAPELENS_REQUIRES(lock_) = 0;
-  // In a catch block: try_release() threw.
+  // In a catch block: try_release() threw, or an offload.
   virtual void failed() noexcept TAPELENS_REQUIRES(lock_) = 0;
 
   bool is_alive() const { return !is_overwritten() && has_values(); }
@@ -279,9 +318,17 @@ class Version {
   void note_checksum() TAPELENS_REQUIRES(lock_);
   ValuesPtr checked(ValuesPtr values) const TAPELENS_REQUIRES(lock_);
   bool is_made_by(const Rematerialization& call) const TAPELENS_EXCLUDES(lock_);
+  bool may_be_released() const TAPELENS_REQUIRES(lock_);
   bool try_release_locked() TAPELENS_REQUIRES(lock_);
   bool release_encoded() TAPELENS_REQUIRES(lock_);
   bool release_rematerializable() TAPELENS_REQUIRES(lock_);
+  // Whether it can be offloaded now; gives up otherwise.
+  Leaving leaving() TAPELENS_REQUIRES(lock_);
+  template <class Do>
+  Leaving leave(Do step) noexcept TAPELENS_EXCLUDES(lock_);
+  uint64_t order_locked() const TAPELENS_REQUIRES(lock_);
+  bool is_encoded() const TAPELENS_REQUIRES(lock_) { return !exact_.expired() || is_offloaded(); }
+  bool is_offloaded() const TAPELENS_REQUIRES(lock_) { return is_released_ && offloaded_ != nullptr; }
   bool pin_sources(uint32_t operators, uint64_t& copied) TAPELENS_REQUIRES(lock_);
   using Result = Rematerialization::Result;
   Result values(bool keeps) TAPELENS_REQUIRES(lock_);
@@ -297,7 +344,7 @@ class Version {
   const uint64_t bytes_;
   const uint32_t first_backward_;
   std::atomic<bool> is_overwritten_{false}, is_kept_by_save_{false}, is_kept_by_program_{false}, is_left_alone_{false},
-      is_exposed_{false};
+      is_exposed_{false}, is_leaving_{false};
 
   mutable base::Mutex lock_;
   bool is_released_ TAPELENS_GUARDED_BY(lock_) = false;
@@ -314,8 +361,9 @@ class Version {
   bool pin_is_storage_ TAPELENS_GUARDED_BY(lock_) = false;
   std::weak_ptr<const Encoded> exact_ TAPELENS_GUARDED_BY(lock_);  // exact encoding of a hook
   std::shared_ptr<const Encoded> exact_pin_
-      TAPELENS_GUARDED_BY(lock_);                  // exact encoding of a removed hook, for dependents
-  ValuesPtr unpacked_ TAPELENS_GUARDED_BY(lock_);  // while other hooks are expected to need it
+      TAPELENS_GUARDED_BY(lock_);                                    // exact encoding of a removed hook, for dependents
+  std::shared_ptr<Offloaded> offloaded_ TAPELENS_GUARDED_BY(lock_);  // from the begin of the copy on
+  ValuesPtr unpacked_ TAPELENS_GUARDED_BY(lock_);                    // while other hooks are expected to need it
 };
 
 // Per process: a version that is older than the last backward is held by the program, not by a graph.

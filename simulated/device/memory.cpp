@@ -221,7 +221,11 @@ void copy(void* to, const void* from, size_t bytes) {
       set_known(target, to, bytes, is_kept && !source.is_on_device());
     }
   } else if (source.is_on_device()) {
-    if (!is_kept) std::memset(to, 0, bytes);
+    if (!is_kept && target.kind == Kind::pinned && target.is_ours) {
+      clear(static_cast<char*>(to), bytes);  // takes no memory of this machine
+    } else if (!is_kept) {
+      std::memset(to, 0, bytes);
+    }
     if (!is_kept || !is_known(from, bytes)) tell_read(bytes);
   }
   if (pieces.count == 0 || bytes != pieces.bytes || to != pieces.all + static_cast<size_t>(pieces.own) * bytes) return;

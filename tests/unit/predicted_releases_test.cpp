@@ -332,7 +332,7 @@ class Rewritten {
       const bool is_first = variable.version->hooks() == 0;
       if (is_first) variable.version->name = call.name;
       node.hooks.push_back(std::make_unique<fake::FakeHook>(variable.version, variable.storage, fake::Encodes::never,
-                                                            false, saved.is_allowed));
+                                                            versions::Ways{.rematerialize = saved.is_allowed}));
       if (is_first) waiting_.push_back({variable.version, node.hooks.back().get(), saved.tensor});
     }
   }

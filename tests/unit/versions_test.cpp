@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/versions/departures.h"
 #include "profiler/versions/shared_budget.h"
 #include "profiler/versions/trials.h"
 #include "profiler/versions/version.h"
@@ -64,7 +65,7 @@ class Versions : public testing::Test {
   }
   std::unique_ptr<FakeHook> save(const Tensor& of, Encodes encodes = Encodes::never, bool may_encode = true,
                                  bool may_rematerialize = true) {
-    return std::make_unique<FakeHook>(of.version, of.storage, encodes, may_encode, may_rematerialize);
+    return std::make_unique<FakeHook>(of.version, of.storage, encodes, Ways{may_encode, may_rematerialize});
   }
   // Writes as an operator of the program does.
   static void write(Tensor& tensor, uint64_t value) {
@@ -566,6 +567,7 @@ class RandomProgram : public Versions {
     random_.seed(seed);
     may_fail_ = with_failures;
     rules_.copy_fails = [this] { return may_fail_ && random_() % 3 == 0 && (has_failed_ = true); };
+    rules_.is_host_full = [this] { return random_() % 8 == 0; };
     rules_.is_worth = [this](uint64_t, uint64_t, uint64_t) { return random_() % 8 != 0; };
     for (int i = 0; i < 8; ++i) tensors_.push_back(tensor(random_()));
     for (int i = 0; i < 400; ++i) {
@@ -577,8 +579,9 @@ class RandomProgram : public Versions {
     tensors_.clear();
     versions_.clear();
     small_.clear();
+    leaving_.clear();
   }
-  uint64_t released = 0;
+  uint64_t released = 0, offloaded = 0;
 
  private:
   size_t pick(size_t count) { return random_() % count; }
@@ -616,9 +619,20 @@ class RandomProgram : public Versions {
         marks();
         break;
       default:
-        for (auto& version : versions_) version->try_release();
+        release_all();
     }
     std::erase_if(versions_, [](const auto& version) { return version->hooks() == 0; });
+  }
+
+  void release_all() {
+    for (auto& version : versions_) {
+      const bool was_leaving = version->is_leaving();
+      version->try_release();
+      if (version->is_leaving() && !was_leaving) leaving_.add(version);
+    }
+    std::vector<FakeVersionPtr> held;  // also in versions_
+    leaving_.advance(held);
+    if (pick(4) == 0) leaving_.forget_unused();
   }
 
   void add(Tensor made) { tensors_.push_back(std::move(made)); }
@@ -693,7 +707,8 @@ class RandomProgram : public Versions {
   void save_any() {
     Tensor& of = any();
     const std::array kinds = {Encodes::never, Encodes::never, Encodes::mask, Encodes::exact, Encodes::not_these_values};
-    saved_.push_back(save(of, kinds[pick(kinds.size())], pick(4) != 0, pick(4) != 0));
+    const Ways ways{pick(4) != 0, pick(4) != 0, pick(2) != 0};
+    saved_.push_back(std::make_unique<FakeHook>(of.version, of.storage, kinds[pick(kinds.size())], ways));
     versions_.push_back(of.version);
   }
 
@@ -701,6 +716,7 @@ class RandomProgram : public Versions {
     const size_t at = pick(saved_.size());
     check(*saved_[at]);
     released += saved_[at]->is_released() ? 1 : 0;
+    offloaded += saved_[at]->is_offloaded ? 1 : 0;
     saved_.erase(saved_.begin() + static_cast<long>(at));
   }
 
@@ -742,6 +758,7 @@ class RandomProgram : public Versions {
   std::vector<std::unique_ptr<FakeHook>> saved_;
   std::vector<FakeVersionPtr> versions_;  // tensors with hooks
   std::vector<StoragePtr> small_;
+  Departures<FakeVersion> leaving_;
   bool may_fail_ = false, has_failed_ = false;
 };
 
@@ -752,6 +769,7 @@ TEST_F(RandomProgram, EachSaveComesBackAsItWasAndNothingStaysBehind) {
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(released, 1000U);
+  EXPECT_GT(offloaded, 500U);
 }
 
 TEST_F(RandomProgram, WithoutMemoryForCopiesASaveIsAnErrorAtWorst) {

@@ -61,7 +61,8 @@ class Threads : public testing::Test {
     return made;
   }
   void save(const Tensor& tensor, Encodes encodes, Saves& saves) {
-    saves.push_back(std::make_unique<FakeHook>(tensor.version, tensor.storage, encodes, true, true));
+    saves.push_back(std::make_unique<FakeHook>(tensor.version, tensor.storage, encodes,
+                                               Ways{true, true, encodes == Encodes::mask}));
   }
   static void release_all(const Saves& saves) {
     for (const auto& saved : saves) saved->version()->try_release();

@@ -61,6 +61,25 @@ constexpr uint64_t hashed(uint64_t hash, uint64_t value) { return recompute::mix
 struct Rules {
   std::function<bool(uint64_t site, uint64_t bytes, uint64_t cost)> is_worth;  // empty: always
   std::function<bool()> copy_fails;                                            // empty: never
+  std::function<bool()> is_host_full;                                          // empty: never
+};
+
+// A copy that takes the values at its begin: a write before its end, which must not happen, makes it wrong.
+class FakeOffloaded final : public Offloaded {
+ public:
+  FakeOffloaded(uint64_t value, uint64_t bytes) : memory_(value), bytes_(bytes) {}
+  void end_copy() override { is_away_ = true; }
+  ValuesPtr fetch() override {
+    TAPELENS_ASSERT(is_away_);
+    ++fetches;
+    return values_of(std::make_shared<Memory>(memory_), bytes_, false);
+  }
+  static inline std::atomic<uint32_t> fetches{0};
+
+ private:
+  const Memory memory_;
+  const uint64_t bytes_;
+  bool is_away_ = false;
 };
 
 class FakeVersion final : public Version {
@@ -115,6 +134,13 @@ class FakeVersion final : public Version {
     const ValuesPtr made = rematerialize();
     return !gives_other_bits && memory_of(made).value == memory_of(storage()).value;
   }
+  std::shared_ptr<Offloaded> offload(uint64_t) override {
+    if (rules_.is_host_full && rules_.is_host_full()) {
+      reasons.emplace_back("full");
+      return nullptr;
+    }
+    return std::make_shared<FakeOffloaded>(memory_of(storage()).value, bytes());
+  }
   void skipped(const char* reason) override { reasons.emplace_back(reason); }
   void failed() noexcept override { ++failures; }
 
@@ -138,8 +164,8 @@ struct FakeEncoded final : Encoded {
 enum class Encodes : uint8_t { never, mask, exact, not_these_values };
 class FakeHook final : public Hook {
  public:
-  FakeHook(FakeVersionPtr version, StoragePtr storage, Encodes encodes, bool may_encode, bool may_rematerialize)
-      : Hook(may_encode, may_rematerialize),
+  FakeHook(FakeVersionPtr version, StoragePtr storage, Encodes encodes, Ways ways)
+      : Hook(ways, ++last_order),
         version_(std::move(version)),
         storage_(std::move(storage)),
         encodes_(encodes),
@@ -163,6 +189,7 @@ class FakeHook final : public Hook {
     return storage_ == nullptr;
   }
   const FakeVersionPtr& version() const { return version_; }
+  const StoragePtr& storage() const { return storage_; }  // null: released
 
   std::shared_ptr<const Encoded> encode() override {
     if (encodes_ == Encodes::not_these_values) return nullptr;
@@ -174,12 +201,15 @@ class FakeHook final : public Hook {
     return made;
   }
   bool can_encode() const override { return encodes_ != Encodes::never; }
-  void release(uint64_t bytes, uint64_t) override {
+  void release(Way way, uint64_t bytes, uint64_t) override {
     freed += bytes;
+    is_offloaded = way == Way::offloaded;
     storage_.reset();
   }
 
   uint64_t freed = 0;  // bytes of storages
+  bool is_offloaded = false;
+  static inline std::atomic<uint64_t> last_order{0};
 
  private:
   const FakeVersionPtr version_;
