@@ -1,6 +1,7 @@
-// Cross entropies without their matrices of log-probabilities and of gradients (rewrite_rows.h). LibTorch's own operators make
-// the graph: log_softmax returns a tensor without memory (rewrite_lazy_tensor.h), which nll_loss reads by chunks of rows. In
-// the backward nll_loss_backward returns such a tensor too, and the gradient of the logits is computed by chunks.
+// Cross entropies without their matrices of log-probabilities and of gradients (rewrite_rows.h). LibTorch's own
+// operators make the graph: log_softmax returns a tensor without memory (rewrite_lazy_tensor.h), which nll_loss reads
+// by chunks of rows. In the backward nll_loss_backward returns such a tensor too, and the gradient of the logits is
+// computed by chunks.
 #include <ATen/ATen.h>
 #include <ATen/SavedTensorHooks.h>
 #include <c10/core/impl/PythonDispatcherTLS.h>
@@ -13,8 +14,8 @@
 #include <atomic>
 
 #include "plugins/loss-rows/rewrite_lazy_tensor.h"
-#include "plugins/loss-rows/rule.h"
 #include "plugins/loss-rows/rewrite_trial.h"
+#include "plugins/loss-rows/rule.h"
 #include "profiler/observe/observe.h"
 #include "profiler/rewrite/alone.h"
 #include "profiler/rewrite/attempt.h"
@@ -197,7 +198,7 @@ class RowsHook final : public torch::autograd::SavedVariableHooks {
   const Node& node_;  // owns this hook
   const bool is_for_loss_;
   RowsPtr rows_;
-  const Logits* logits_ = nullptr;  // of the rows
+  const Logits* logits_ = nullptr;  // the source of `rows_`
   Tensor tensor_;
 };
 
@@ -260,7 +261,7 @@ Tensor cross_entropy_loss(c10::DispatchKeySet keys, const Tensor& self, const Te
   return stock_loss(keys, of);  // the whole graph, with the values of LibTorch's own kernels
 }
 
-// ---- kernels below autograd: of a cross entropy, and of tensors without memory
+// ---- kernels below autograd, for cross entropies and tensors without memory
 
 constexpr c10::DispatchKeySet kBelow = c10::after_ADInplaceOrView_keyset;
 
@@ -315,7 +316,7 @@ std::optional<LossAndWeight> loss_by_rows(Loss& loss, const Rows& input) {
   Tensor values;
   try {
     values = values_of_targets(input, loss.target, loss.ignore_index);
-  } catch (const c10::IndexError&) {  // a target that is no class: LibTorch raises its error
+  } catch (const c10::IndexError&) {  // a target is out of range: LibTorch raises its error
     return std::nullopt;
   }
   if (is_right(loss, values)) return nll_loss_of(values, loss.target, loss.reduction, loss.ignore_index);
