@@ -197,7 +197,7 @@ class RowsHook final : public torch::autograd::SavedVariableHooks {
   const Node& node_;  // owns this hook
   const bool is_for_loss_;
   RowsPtr rows_;
-  const Logits* logits_ = nullptr;  // of the rows
+  const Logits* logits_ = nullptr;  // the source of `rows_`
   Tensor tensor_;
 };
 
@@ -260,7 +260,7 @@ Tensor cross_entropy_loss(c10::DispatchKeySet keys, const Tensor& self, const Te
   return stock_loss(keys, of);  // the whole graph, with the values of LibTorch's own kernels
 }
 
-// ---- kernels below autograd: of a cross entropy, and of tensors without memory
+// ---- kernels below autograd, for cross entropies and tensors without memory
 
 constexpr c10::DispatchKeySet kBelow = c10::after_ADInplaceOrView_keyset;
 
@@ -315,7 +315,7 @@ std::optional<LossAndWeight> loss_by_rows(Loss& loss, const Rows& input) {
   Tensor values;
   try {
     values = values_of_targets(input, loss.target, loss.ignore_index);
-  } catch (const c10::IndexError&) {  // a target that is no class: LibTorch raises its error
+  } catch (const c10::IndexError&) {  // a target is out of range: LibTorch raises its error
     return std::nullopt;
   }
   if (is_right(loss, values)) return nll_loss_of(values, loss.target, loss.reduction, loss.ignore_index);

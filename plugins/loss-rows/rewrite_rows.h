@@ -56,7 +56,7 @@ bool is_worth_it(const Rows::Shape& shape);
 // The logits of the program. Their values are kept until the last user of this object is gone.
 class Logits final : public Rows {
  public:
-  // Null: their values cannot be kept. `geometry`: of two dimensions, contiguous, on the CPU or on CUDA.
+  // Null: their values cannot be kept. The geometry has two dimensions and is contiguous, on the CPU or on CUDA.
   static RowsPtr keep(StorageVersionPtr version, Geometry geometry);
   Logits(Shape shape, Geometry geometry, StorageVersionPtr version);
   ~Logits() override;
@@ -97,7 +97,7 @@ struct LossGradient {
   int64_t reduction = 0, ignore_index = 0;
 };
 RowsPtr nll_gradient(const Rows::Shape& shape, LossGradient of);
-// `result`: of log_softmax. `dtype`: of the logits.
+// `result` comes from log_softmax. `dtype` is the type of the logits.
 RowsPtr log_softmax_gradient(RowsPtr gradient, RowsPtr result, at::ScalarType dtype);
 
 // All rows, in new contiguous memory.

@@ -66,7 +66,7 @@ bool are_rows_right(Loss loss) {
   loss.logits = first_rows(loss.logits, count);
   loss.target = loss.target.narrow(0, 0, count);
   const Result a = by_libtorch(loss), b = by_rows(loss);
-  // Without a reduction nobody reads the total weight.
+  // Without a reduction the backward does not read the total weight.
   return is_same(a.loss, b.loss) && is_same(a.gradient, b.gradient) &&
          (loss.reduction == at::Reduction::None || is_same(a.total_weight, b.total_weight));
 }

@@ -237,7 +237,7 @@ class Version {
   // For a hook of it whose tensor was released.
   ValuesPtr unpack(const Hook& hook) TAPELENS_EXCLUDES(lock_);
 
-  // ---- what a reader does that is no version: a rewrite that computes with the values in the backward
+  // ---- readers other than versions: a rewrite that computes with the values in the backward
 
   // Keeps the values for one more reader, as for a dependent. False: they cannot be kept, or are not known to be right.
   bool add_reader() TAPELENS_EXCLUDES(lock_);

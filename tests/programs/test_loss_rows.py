@@ -43,3 +43,30 @@ def test_small_losses_are_not_rewritten(tmp_path):
     stock, got, done = both("trained", tmp_path, min_bytes=1 << 30)
     same(stock, got)
     assert not done
+
+
+HEAD = """
+import torch
+from torch.nn import functional as F
+torch.manual_seed(0)
+head = torch.nn.Linear(64, 8192, bias=False)
+def loss():
+    logits = head(torch.randn(1024, 64))
+    return F.cross_entropy(logits, torch.randint(0, 8192, (1024,)))
+for _ in range(2):
+    head.zero_grad()
+    loss().backward()
+print(head.weight.grad.sum().item())
+"""
+
+
+def test_the_peak_is_one_matrix_and_some_rows(tmp_path):
+    """The gradient is written into the memory of the logits, which the program dropped."""
+    command = [harness.PYTHON, "-c", HEAD]
+    bare = harness.record(command, tmp_path / "bare")
+    run = harness.record(command, tmp_path / "rewritten", ["--apply", "bitwise"])
+    assert (run.code, run.stdout) == (0, bare.stdout), run.stderr
+    before, after = (harness.report(tmp_path / name)["peak"]["bytes"] for name in ("bare", "rewritten"))
+    matrix = 1024 * 8192 * 4
+    assert before >= 3 * matrix
+    assert after <= 2 * matrix

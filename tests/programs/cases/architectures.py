@@ -144,7 +144,8 @@ def gpt():
 
     def loss():
         logits = head(blocks(embed(tokens[:, :-1]) + place))
-        return F.cross_entropy(logits.view(-1, 300), tokens[:, 1:].reshape(-1))
+        # Not F.cross_entropy(): advise does not predict the rewrite loss-rows.
+        return F.nll_loss(F.log_softmax(logits.view(-1, 300), 1), tokens[:, 1:].reshape(-1))
 
     return [*embed.parameters(), place, *blocks.parameters()], loss
 

@@ -1,4 +1,4 @@
-"""Cross entropies of all kinds and at unusual moments. Saves losses, gradients and what the program sees of the graph:
+"""Cross entropies of all kinds and at unusual moments. Saves losses, gradients and the visible graph:
 python losses.py FUNCTION FILE."""
 
 import gc
@@ -121,7 +121,7 @@ def kinds():
 
 
 def moments():
-    """What programs do with the graph and with the logits around a loss."""
+    """Uses of the graph and of the logits around a loss."""
     results = {}
 
     def case(function):
