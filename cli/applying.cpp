@@ -57,6 +57,7 @@ void read_plan_into(const std::string& path, const std::vector<std::string>& kno
   if (!plan) throw CLI::ValidationError("--apply", plan.error().message);
   if (!plan->level.empty()) set_level(plan->level, applying);
   if (plan->budget) applying.budget = plan->budget;
+  std::ranges::move(plan->allowed, std::back_inserter(applying.allowed));
   std::ranges::move(plan->sites, std::back_inserter(applying.sites));
 }
 

@@ -82,6 +82,23 @@ std::string take_level(const Json& plan, policy::Selection& selection) {
   return {};
 }
 
+// The rewrites that are allowed at all sites. Returns the error in one sentence; empty if none.
+std::string take_allowed(const Json& plan, const std::vector<std::string>& known, policy::Selection& selection) {
+  const auto allow = plan.find("allow");
+  if (allow == plan.end() || allow->is_null()) return {};
+  if (!allow->is_array()) return "'allow' is no list";
+  for (const Json& json : *allow) {
+    if (!json.is_string()) return "an entry of 'allow' is not a text";
+    auto id = json.get<std::string>();
+    // The probe reads them separated by commas.
+    if (id.empty() || id.find_first_of(",\t\n\r") != std::string::npos ||
+        (!known.empty() && std::ranges::find(known, id) == known.end()))
+      return "there is no rewrite '" + id + "'";
+    selection.allowed.push_back(std::move(id));
+  }
+  return {};
+}
+
 // The error in one sentence; empty if none.
 std::string take_sites(const Json& sites, const std::vector<std::string>& known, policy::Selection& selection) {
   for (size_t i = 0; i < sites.size(); ++i) {
@@ -131,6 +148,7 @@ trace::Result<policy::Selection> read_plan(const std::string& path, const std::v
   if (const std::string wrong = check_version(plan); !wrong.empty()) return failed(wrong);
   policy::Selection selection;
   if (const std::string wrong = take_level(plan, selection); !wrong.empty()) return failed(wrong);
+  if (const std::string wrong = take_allowed(plan, known, selection); !wrong.empty()) return failed(wrong);
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");
   if (const std::string wrong = take_sites(*sites, known, selection); !wrong.empty()) return failed(wrong);

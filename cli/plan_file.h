@@ -11,7 +11,7 @@
 
 namespace tapelens::cli {
 
-// Its level and recompute budget, if it has them, and its enabled sites. `known`: the existing rewrites; empty: any
+// Its level, recompute budget and allowed rewrites, if it has them, and its enabled sites. `known`: the existing rewrites; empty: any
 // name is allowed. The error names the file and the site, and says what is wrong.
 trace::Result<policy::Selection> read_plan(const std::string& path, const std::vector<std::string>& known);
 

@@ -14,6 +14,9 @@ struct RewriteInfo {
   std::string_view title;      // "masks as bits", at most 60 characters
   bool reorders_sums = false;  // whether bits may differ because the same numbers are added in another order
 };
+// The rewrite that keeps saves in the host's memory, which `run --fit` may choose.
+inline constexpr std::string_view kOffload = "offload";
+
 // Tapelens's own rewrites by id; a shared library may add others.
 std::span<const RewriteInfo> catalog();
 bool reorders_sums(std::string_view id);  // false for ids outside of the catalog

@@ -81,11 +81,10 @@ Settings settings_of_environment() {
     take_number(share, read);
     s.budget = read;
   }
-  if (const std::string most = variable(TAPELENS_HOST_MEMORY); !most.empty()) {
-    uint64_t read = 0;
-    take_number(most, read);
-    s.host_memory = read;
-  }
+  constexpr uint64_t kUnread = UINT64_MAX;
+  uint64_t most = kUnread;
+  take_number(variable(TAPELENS_HOST_MEMORY), most);
+  if (most != kUnread) s.host_memory = most;
   take_number(variable(TAPELENS_REWRITE_MIN_BYTES), s.min_bytes);
   s.plugins = split(variable(TAPELENS_REWRITE_PLUGINS), ':');
   s.tally = variable(TAPELENS_TALLY);

@@ -43,7 +43,7 @@ class Search {
     const auto least = tried(plan::least());
     if (!least) return least.error();
     if (is_over()) return std::move(plan_);
-    if (!plan_.chosen) return stopped(Stop::too_small);
+    if (!plan_.chosen) return last_resort();
     // Each group has the rewrites of those before it: if one is not enough, those are not.
     for (const policy::Group& group : std::views::reverse(policy::kGroups)) {
       if (group.name == policy::kRecompute) continue;
@@ -60,6 +60,19 @@ class Search {
   Plan stopped(Stop stop) {
     plan_.stop = stop;
     return std::move(plan_);
+  }
+
+  trace::Result<Plan> last_resort() {
+    if (std::ranges::none_of(plan_.tried, [](const Tried& one) { return one.reading.uses_gpu; }))
+      return stopped(Stop::too_small);
+    // With less recomputation more is copied, but no recomputed values are there together in the backward.
+    for (Choice choice : {plan::least(), cheap()}) {
+      choice.offloads = true;
+      const auto done = tried(choice);
+      if (!done) return done.error();
+      if (is_over() || *done) return std::move(plan_);
+    }
+    return stopped(Stop::too_small);
   }
 
   // Too small a share does not fit, and too large a one costs time.
@@ -153,6 +166,7 @@ policy::Settings settings_of(const Choice& choice) {
   settings.on = !choice.level.empty();
   settings.level = choice.level;
   if (choice.budget != 0) settings.budget = choice.budget / 100.0;
+  if (choice.offloads) settings.allowed.emplace_back(policy::kOffload);
   return settings;
 }
 

@@ -17,13 +17,14 @@ using trace::Bytes;
 
 // Rewrites, in the order of their cost in time. The promises of all of them are the same bits.
 struct Choice {
-  std::string level;    // "bitwise"; empty: the program as it is
-  uint32_t budget = 0;  // recompute budget in percent of a step; 0: the level's
+  std::string level;      // "bitwise"; empty: no rewrites
+  uint32_t budget = 0;    // recompute budget in percent of a step; 0: the level's
+  bool offloads = false;  // all other saves go to the host's memory
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 Choice cheap();  // as good as no cost in time
-Choice least();  // the least memory
+Choice least();  // the least memory, without the host's
 // "", "--apply bitwise", "--apply recompute --recompute-budget 12%".
 std::string options_of(const Choice& choice);
 policy::Settings settings_of(const Choice& choice);
@@ -49,10 +50,12 @@ struct Plan {
 struct Wanted {
   Bytes size{};       // the most bytes
   std::string gpu;    // Variation::gpu of a device with `size`, or of the machine's own
-  std::string roomy;  // of one with more memory than the program needs; empty: there is none
+  std::string roomy;  // Variation::gpu of a device with more memory than the program needs; may be empty
 };
 
-// Runs the program as it is, then with the choice that needs least memory, then with those between: at most eight runs.
+// Runs the program without rewrites, then with the choice that needs least memory, then with the choices between: at
+// most eight runs.
+// If the least is too much for a GPU, the choices that offload are last.
 // Runs are roomy, so that each gives the bytes that it needs. An allocator that finds its device full frees cached
 // memory and tries again: a choice whose tensors fit, but not the memory that its allocator reserves, runs once more
 // with `gpu`.

@@ -22,6 +22,7 @@ std::string plan_json(const Plan& plan, const std::string& command, const std::s
                        {"sites", Json::array()},
                        {"level", optional(settings.level)},
                        {"recompute_budget", settings.budget ? Json(*settings.budget) : Json(nullptr)},
+                       {"allow", Json(settings.allowed)},
                        {"predicted",
                         {{"gpu", optional(gpu)},
                          {"memory", chosen.reading.uses_gpu ? "reserved" : "peak"},

@@ -1,6 +1,7 @@
 #include "analyzer/plan/plan_text.h"
 
 #include "analyzer/text/format.h"
+#include "policy/catalog.h"
 
 namespace tapelens::plan {
 
@@ -10,12 +11,14 @@ using text::bytes_text;
 std::string options_of(const Choice& choice) {
   if (choice.level.empty()) return "";
   return "--apply " + choice.level +
-         (choice.budget != 0 ? " --recompute-budget " + std::to_string(choice.budget) + "%" : std::string());
+         (choice.budget != 0 ? " --recompute-budget " + std::to_string(choice.budget) + "%" : std::string()) +
+         (choice.offloads ? " --allow " + std::string(policy::kOffload) : std::string());
 }
 
 std::string name_of(const Choice& choice) {
   if (choice.level.empty()) return "as it is";
-  return choice.level + (choice.budget != 0 ? " " + std::to_string(choice.budget) + "%" : std::string());
+  return choice.level + (choice.budget != 0 ? " " + std::to_string(choice.budget) + "%" : std::string()) +
+         (choice.offloads ? " and offload" : "");
 }
 
 std::string outcome_text(const Tried& tried, Bytes size) {

@@ -6,6 +6,6 @@
 namespace tapelens::plugins::offload {
 
 inline constexpr policy::RewriteInfo kRewrite{
-    .id = "offload", .level = policy::Level::offloaded, .title = "saves of a GPU in the memory of the host"};
+    .id = policy::kOffload, .level = policy::Level::offloaded, .title = "saves of a GPU in the memory of the host"};
 
 }  // namespace tapelens::plugins::offload

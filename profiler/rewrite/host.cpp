@@ -131,6 +131,7 @@ bool may_offload(const Save& save, const RewriteSite& site, const char* reason_a
   const uint64_t bytes = save.tensor.storage().nbytes();
   if (info == nullptr || bytes < settings().offload_min_bytes() || !is_asked_for(info->id, info->level, save, true))
     return false;
+  if (save.tensor.is_leaf() && save.tensor.requires_grad()) return false;  // a parameter, which the program keeps
   if (!streams::has_streams(save.tensor.device())) reason_against = "it is not on a GPU";
   if (reason_against != nullptr) skipped(info->id, info->level, site, reason_against, bytes);
   return reason_against == nullptr;

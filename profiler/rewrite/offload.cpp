@@ -278,16 +278,20 @@ void HostCopy::drop_ahead() noexcept {
 
 HostCopy::~HostCopy() {
   if (is_away_) copies_.read_ahead.remove(order_);
-  const base::MutexLock guard(lock_);
+  std::optional<Returned> returned;
+  {
+    const base::MutexLock guard(lock_);
+    std::swap(returned, returned_);
+  }
   if (observe::mode() == observe::Mode::off) {  // a forked child cannot use CUDA: nothing may be freed there
     (void)new std::vector<at::Tensor>(std::move(blocks_));
     if (copied_) (void)new c10::Event(std::move(*copied_));
-    if (returned_) (void)new Returned(std::move(*returned_));
+    if (returned) (void)new Returned(std::move(*returned));
     return;
   }
   attempt(offload_of(bytes_), [&] {
     if (!is_away_ && copied_) copied_->block(maker_);  // the storage is freed next
-    if (returned_) returned_->copied.block(maker_);
+    if (returned) returned->copied.block(maker_);
   });
 }
 

@@ -24,7 +24,7 @@ class HostMemory {
     return true;
   }
   void give(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // The system gave no more: what is used now is the limit.
+  // The system refused more: the limit becomes the used bytes.
   void is_full() { limit_.store(used(), std::memory_order_relaxed); }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }

@@ -78,7 +78,7 @@ class Offloaded {
   virtual ValuesPtr fetch() = 0;
 };
 
-// What a level, a name, or a plan at this place enables for a hook.
+// The ways that a level, a name, or a plan at this place enables for a hook.
 struct Ways {
   bool encode = false, rematerialize = false, offload = false;
 };

@@ -119,14 +119,14 @@ def unexplained(report):
 
 
 def tally_rows(folder):
-    """Counts of rewrites that processes wrote to TAPELENS_TALLY (trace/tally_file.h): rewrite, reason (None: applied),
+    """Counts of rewrites that processes wrote to TAPELENS_TALLY (policy/tally_file.h): rewrite, reason (None: applied),
     times, bytes, kept."""
     for file in sorted(pathlib.Path(folder).iterdir()):
         data = file.read_bytes()
         magic, rows, _, left_out = struct.unpack_from("<QIIQ", data)
-        assert magic == 0x31594C4C4154534C and left_out == 0, file
+        assert magic == 0x32594C4C4154534C and left_out == 0, file
         for number in range(rows):
-            rewrite, reason, _, _, _, times, size, kept = struct.unpack_from("<48s160sIIQQQQ", data, 24 + 248 * number)
+            rewrite, reason, _, _, _, times, size, kept = struct.unpack_from("<48s160sIIQQQQ", data, 32 + 248 * number)
             rewrite, reason = (text.split(b"\0")[0].decode() for text in (rewrite, reason))
             yield rewrite, reason or None, times, size, kept
 

@@ -18,7 +18,8 @@ TEST(Level, GroupsContainAllRewritesUpToTheirLevel) {
   for (const char* none : {"", "los", "lossless ", "equivalent"}) EXPECT_EQ(highest_level(none), kNone) << none;
   EXPECT_EQ(level_name(0), "never read");
   EXPECT_EQ(level_name(4), "shared forward");
-  for (const int none : {-1, 5, 255}) EXPECT_EQ(level_name(none), "unknown");
+  EXPECT_EQ(level_name(5), "offloaded");
+  for (const int none : {-1, 6, 255}) EXPECT_EQ(level_name(none), "unknown");
 }
 
 TEST(Plan, AModulesPathMayHaveNumbersInPlaceOfStars) {
@@ -91,6 +92,7 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
   told.allowed = {"expanded-save", "scan-save"};
   told.sites = {{.rewrite = "late-gradient", .module = "Net"}};
   told.min_bytes = 4096;
+  told.host_memory = uint64_t{32} << 30;
   told.budget = 0.125;
   told.plugins = {"/a/b.so", "/c d/e.so"};
   told.tally = "/tmp/some folder";
@@ -101,6 +103,7 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
   ASSERT_EQ(heard.sites.size(), 1U);
   EXPECT_EQ(describe(heard.sites[0]), "late-gradient in Net");
   EXPECT_EQ(heard.min_bytes, told.min_bytes);
+  EXPECT_EQ(heard.host_memory, told.host_memory);
   EXPECT_EQ(heard.budget, told.budget);
   EXPECT_EQ(heard.plugins, told.plugins);
   EXPECT_EQ(heard.tally, told.tally);
@@ -123,9 +126,11 @@ TEST_F(WireEnvironment, NumbersThatAreNoneAreTheDefaults) {
   read(told);
   setenv("TAPELENS_REWRITE_MIN_BYTES", "-3", 1);
   setenv("TAPELENS_RECOMPUTE_BUDGET", "lots", 1);
+  setenv("TAPELENS_HOST_MEMORY", "all", 1);
   setenv("TAPELENS_PLAN", "/no/such/file", 1);
   const Settings heard = settings_of_environment();
   EXPECT_EQ(heard.min_bytes, Selection().min_bytes);
+  EXPECT_FALSE(heard.host_memory);
   EXPECT_EQ(heard.recompute_budget(), Selection().recompute_budget());
   EXPECT_TRUE(heard.sites.empty());
 }

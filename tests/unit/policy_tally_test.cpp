@@ -43,6 +43,13 @@ TEST(Tally, EachRewriteHasARowForWhatWasDoneAndOneForEachReasonNotTo) {
   EXPECT_EQ(file->left_out, 0U);
 }
 
+TEST(Tally, TheMostBytesOfTheHostAreKept) {
+  const auto file = std::make_unique<TallyFile>();
+  Tally tally(*file);
+  for (const uint64_t bytes : {10, 30, 20}) tally.count_host_bytes(bytes);
+  EXPECT_EQ(file->host_bytes, 30U);
+}
+
 TEST(Tally, TextsThatAreTooLongAreCutAndStayTexts) {
   const auto file = std::make_unique<TallyFile>();
   Tally tally(*file);

@@ -65,7 +65,7 @@ TEST_F(Offloads, TheNewestStayAndTheOthersComeBack) {
   for (const auto& save : saves_) EXPECT_TRUE(save->is_right());
   for (const auto& save : saves_) EXPECT_TRUE(save->is_right()) << "again, as for a graph that is kept";
   EXPECT_EQ(saves_.front()->freed, kBytes);
-  while (!saves_.empty()) saves_.pop_back();
+  saves_.clear();
   leaving_.clear();
 }
 
@@ -88,6 +88,7 @@ TEST_F(Offloads, OlderSavesThatAreFoundLaterLeaveFirst) {
   }
   advance();
   EXPECT_EQ(released(), (std::vector<bool>{true, true, false, false, false, false}));
+  saves_.clear();
   leaving_.clear();
 }
 
