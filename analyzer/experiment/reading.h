@@ -30,7 +30,7 @@ struct Reading {
   Bytes peak;          // requested bytes
   model::Phase phase{};
   uint32_t peak_step = 0;  // the first step with it
-  Bytes state;                   // parameters, buffers, gradients and the optimizer's state at the peak
+  Bytes state;             // parameters, buffers, gradients and the optimizer's state at the peak
   Bytes later_peak;        // without the first step, which may compile; 0: no such step
   uint64_t steps = 0;      // completed ones
   // Median, shortest and longest step, without the first. 0 without such steps, and on a simulated GPU, whose kernels

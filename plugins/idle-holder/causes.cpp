@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/check/patch_tokens.h"
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/check/patch_tokens.h"
 
 namespace tapelens::check {
 

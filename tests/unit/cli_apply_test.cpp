@@ -84,7 +84,8 @@ TEST_F(Applying, WhatIsNoPlanIsRefusedInOneLineThatNamesFileAndSite) {
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "a plan of version 3, this tapelens reads 1 to 2");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "best"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: there is no level 'best'");
-  write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "recompute", "recompute_budget": 2})");
+  write_file(folder_ / "plan.json",
+             R"({"tapelens_plan": 2, "sites": [], "level": "recompute", "recompute_budget": 2})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "'recompute_budget' is not a share from 0 to 1");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "recompute"})");
   expect_refused({"run", "--apply", "plan.json", "--apply", "bitwise", "--", "echo"},
