@@ -159,6 +159,6 @@ def test_lossless_rewrites_change_nothing(there, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, there[0].stdout, "")
     [tally] = tmp_path.iterdir()
     count, = struct.unpack_from("<8xI", data := tally.read_bytes())
-    rows = [struct.unpack_from("<48s160sII4Q", data, 24 + row * 248) for row in range(count)]  # policy/tally_file.h
+    rows = [struct.unpack_from("<48s160sII4Q", data, 32 + row * 248) for row in range(count)]  # policy/tally_file.h
     applied = {name.rstrip(b"\0"): sites for name, reason, _, _, sites, *_ in rows if not reason.rstrip(b"\0")}
     assert applied.get(b"unneeded-save", 0) > 0, rows

@@ -149,8 +149,8 @@ def blind(spool: bytes, folders) -> bytes:
 
 
 def tally(rows) -> bytes:
-    """A file in the format of trace/tally_file.h, without the zero rows at its end."""
-    file = struct.pack("<QIIQ", 0x31594C4C4154534C, len(rows), 0, 3)
+    """A file in the format of policy/tally_file.h, without the zero rows at its end."""
+    file = struct.pack("<QIIQQ", 0x32594C4C4154534C, len(rows), 0, 3, 0)
     for rewrite, reason, level, *counts in rows:
         file += struct.pack("<48s160sII4Q", rewrite, reason, level, 0, *counts)
     return file

@@ -1,22 +1,11 @@
 """The rewrites by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient). Programs run
 bare and with the probe, in separate processes; the results are compared."""
 
-import pathlib
-import struct
 
 import pytest
 import torch
 
 import harness
-
-
-def tally_rows(file):
-    """Rows of trace/tally_file.h: rewrite, reason ('' if it was applied), times, bytes, kept."""
-    magic, rows, _, _ = struct.unpack_from("<8sIIQ", file)
-    assert magic == b"LSTALLY1"
-    for row in range(rows):
-        rewrite, reason, _, _, _, times, size, kept = struct.unpack_from("<48s160sIIQQQQ", file, 24 + 248 * row)
-        yield rewrite.split(b"\0")[0].decode(), reason.split(b"\0")[0].decode(), times, size, kept
 
 
 def rewritten(command, allow, folder, min_bytes=1):
@@ -26,11 +15,9 @@ def rewritten(command, allow, folder, min_bytes=1):
     run = harness.bare(command, env={"LD_PRELOAD": str(harness.INJECT), "TAPELENS_REWRITE": "1", "TAPELENS_ALLOW": allow,
                                      "TAPELENS_REWRITE_MIN_BYTES": str(min_bytes), "TAPELENS_TALLY": str(folder)})
     done = {}
-    for file in pathlib.Path(folder).iterdir():
-        for rewrite, reason, times, size, kept in tally_rows(file.read_bytes()):
-            key = (rewrite, reason or None)
-            before = done.get(key, (0, 0, 0))
-            done[key] = tuple(a + b for a, b in zip(before, (times, size, kept)))
+    for rewrite, reason, *counts in harness.tally_rows(folder):
+        before = done.get((rewrite, reason), (0, 0, 0))
+        done[rewrite, reason] = tuple(a + b for a, b in zip(before, counts))
     return run, done
 
 
