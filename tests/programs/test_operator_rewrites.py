@@ -1,7 +1,6 @@
 """The rewrites by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient). Programs run
 bare and with the probe, in separate processes; the results are compared."""
 
-
 import pytest
 import torch
 
