@@ -116,7 +116,9 @@ std::string take_sites(const Json& sites, const std::vector<std::string>& known,
   return {};
 }
 
-constexpr const char* kWriteOne = ": write one with tapelens advise --write-plan or tapelens run --fit --write-plan";
+constexpr const char* kWriteOne =
+    ": write one with tapelens advise --write-plan, "
+    "or with tapelens run --fit --write-plan";
 
 // The error in one sentence; empty if it is a plan of a known version.
 std::string check_version(const Json& plan) {
