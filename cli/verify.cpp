@@ -128,7 +128,10 @@ Run declare_verify(CLI::App& sub) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
       Planned planned = plan_to_fit(size_to_fit(options->fit), {}, command);
       if (planned.exit_code != 0) return planned.exit_code;
-      if (!planned.rewrites.on) return int{kFine};
+      if (!planned.rewrites.on) {
+        say("nothing to verify: the command needs no rewrites, and its whole run was not measured");
+        return int{kNothingCompared};
+      }
       applying = std::move(planned.rewrites);
     }
     if (!applying.on && options->patch.empty()) {

@@ -65,6 +65,8 @@ def test_a_program_that_fits_runs_without_rewrites():
     assert "fits in 4.0 GiB without rewrites" in run.stderr
     assert "rewrote" not in run.stderr
     assert run.stdout == harness.bare(PROGRAM).stdout
+    verified = harness.bare([harness.BINARY, "verify", "--fit", "4GiB", "--", *PROGRAM], timeout=600)
+    assert verified.code == 5 and "nothing to verify: the command needs no rewrites" in verified.stderr
 
 
 def test_too_little_memory_runs_nothing_and_names_the_least():
