@@ -94,10 +94,9 @@ Run declare_run(CLI::App& sub) {
       "  tapelens run --fit 24GiB --gpu A10G --write-plan plan.json -- python train.py\n"
       "  tapelens run --gpu H100 -- python train.py\n"
       "\n"
-      "--fit runs the first three steps of the command at most eight times; files that they write stay. Then it runs "
-      "the "
-      "command with the cheapest rewrites that fit, and the same bits. With --gpu these short runs need no GPU. The "
-      "exit code is 1 if no rewrites are enough.\n"
+      "--fit tries at most seven choices of rewrites, by runs of the first three steps; files that they write stay. "
+      "Then it runs the command with the cheapest rewrites that fit, and the same bits. With --gpu these short runs "
+      "need no GPU. The exit code is 1 if no rewrites are enough.\n"
       "\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run. "
       "Results that tapelens verify proves equal with these options are equal here too.");

@@ -134,8 +134,8 @@ class Search {
     auto attempt = ran(choice, wanted_.roomy.empty() ? wanted_.gpu : wanted_.roomy);
     if (attempt && *attempt && !wanted_.roomy.empty() && may_fit(**attempt)) {
       auto again = ran(choice, wanted_.gpu);
-      const bool is_known = again && *again && (*again)->outcome != Outcome::out_of_memory;
-      if (is_known || !again || !*again) attempt = std::move(again);
+      const bool is_full = again && *again && (*again)->outcome == Outcome::out_of_memory;
+      if (!is_full) attempt = std::move(again);  // else the roomy run says what it needs
     }
     if (!attempt) return attempt.error();
     if (!*attempt) {

@@ -53,12 +53,11 @@ struct Wanted {
   std::string roomy;  // Variation::gpu of a device with more memory than the program needs; may be empty
 };
 
-// Runs the program without rewrites, then with the choice that needs least memory, then with the choices between: at
-// most eight runs.
-// If the least is too much for a GPU, the choices that offload are last.
-// Runs are roomy, so that each gives the bytes that it needs. An allocator that finds its device full frees cached
-// memory and tries again: a choice whose tensors fit, but not the memory that its allocator reserves, runs once more
-// with `gpu`.
+// Tries no rewrites, then the choice that needs least memory, then the choices between: at most seven. If the least is
+// too much for a GPU, the choices that offload come last.
+//
+// A choice runs on the roomy device, so that its memory is known. If its tensors fit into the size, but not the memory
+// that the allocator reserves, it runs again with `gpu`: an allocator that finds its device full frees cached memory.
 trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted);
 
 }  // namespace tapelens::plan
