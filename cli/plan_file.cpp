@@ -86,7 +86,7 @@ std::string take_level(const Json& plan, policy::Selection& selection) {
 std::string take_allowed(const Json& plan, const std::vector<std::string>& known, policy::Selection& selection) {
   const auto allow = plan.find("allow");
   if (allow == plan.end() || allow->is_null()) return {};
-  if (!allow->is_array()) return "'allow' is no list";
+  if (!allow->is_array()) return "'allow' is not a list";
   for (const Json& json : *allow) {
     if (!json.is_string()) return "an entry of 'allow' is not a text";
     auto id = json.get<std::string>();

@@ -96,8 +96,8 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost);
 // A product that the program calls: the budget is a share of the products' cost.
 void count_product(recompute::Product product, const at::RecordFunction& function);
 
-// Of all rematerializations in this process.
+// The recompute budget of this process, and its results of trial rematerializations.
 versions::SharedBudget& budget();
-versions::Trials& trials();  // which of them reproduce the bits
+versions::Trials& trials();
 
 }  // namespace tapelens::rewrite
