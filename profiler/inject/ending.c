@@ -13,27 +13,46 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "profiler/inject/inject.h"
 #include "profiler/inject/library.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Seconds. If the process has not ended by then, it may itself wait for the thread: abort as without this file. */
-enum { LONGEST_WAIT = 300 };
+/* Seconds. While the thread waits it keeps the locks that it holds, and the process may need one of them: the
+ * destructor of ProcessGroupGloo locks a mutex of the thread that it joins. If the main thread uses no processor time
+ * for so long, the process does not end: abort as without this file. */
+enum { LONGEST_STANDSTILL = 5 };
 
 typedef void (*terminate_handler)(void);
 
 static __thread int is_ended_by_python __attribute__((tls_model("initial-exec")));
 static terminate_handler previous_handler;
 
+/* Nanoseconds of processor time of the main thread; 0 if the kernel does not say. */
+static long long main_thread_time(void) {
+  /* The kernel's number for the clock of one thread: MAKE_THREAD_CPUCLOCK in linux/posix-timers.h, CPUCLOCK_SCHED. */
+  const clockid_t clock = (clockid_t)(~(unsigned)getpid() << 3 | 6);
+  struct timespec used;
+  if (clock_gettime(clock, &used) != 0) return 0;
+  return used.tv_sec * 1000000000LL + used.tv_nsec;
+}
+
+/* Returns only if the process does not end. */
 static void wait_for_the_end(void) {
   /* Block signals, so that the process's signals go to another thread, as if this one had ended. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  struct timespec left = {LONGEST_WAIT, 0};
-  while (nanosleep(&left, &left) != 0) continue;
+  long long used = main_thread_time();
+  for (int still = 0; still < LONGEST_STANDSTILL;) {
+    const struct timespec second = {1, 0};
+    nanosleep(&second, NULL);
+    const long long now = main_thread_time();
+    still = now == used ? still + 1 : 0;
+    used = now;
+  }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   is_ended_by_python = 0;
 }

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -56,15 +57,22 @@ static void* ended_by_python(void* name) {
   return NULL;
 }
 
-/* Whether a thread of this name ends when CPython ends it. */
-static int ends(const char* name) {
+static pthread_t end_by_python(const char* name) {
   pthread_t thread;
-  if (pthread_create(&thread, NULL, ended_by_python, (void*)name) != 0) return -1;
+  if (pthread_create(&thread, NULL, ended_by_python, (void*)name) != 0) abort();
+  return thread;
+}
+
+/* Whether the thread ends while this one sleeps. */
+static int ends_in(time_t seconds, pthread_t thread) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += 2;
+  until.tv_sec += seconds;
   return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
+
+/* Whether a thread of this name ends when CPython ends it. */
+static int ends(const char* name) { return ends_in(2, end_by_python(name)); }
 
 static void threads_of_the_engine_wait_while_python_finalizes(struct tapelens_inject_table* table) {
   EXPECT(ends("pt_autograd_0"));
@@ -77,6 +85,16 @@ static void threads_of_the_engine_wait_while_python_finalizes(struct tapelens_in
   table->holds_python = answer;
   EXPECT(!ends("python"));
   EXPECT(threads_counted_off == 1);
+}
+
+/* A thread that waits keeps its locks. If the main thread waits for one of them, the process never ends. */
+static void a_thread_waits_only_while_the_main_thread_works(void) {
+  const pthread_t thread = end_by_python("pt_autograd_0");
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  for (const time_t until = now.tv_sec + 9; now.tv_sec < until;) clock_gettime(CLOCK_MONOTONIC, &now);
+  EXPECT(pthread_tryjoin_np(thread, NULL) != 0);
+  EXPECT(ends_in(9, thread));
 }
 
 int main(void) {
@@ -115,6 +133,7 @@ int main(void) {
     EXPECT(stand_in() == 42);
   }
   threads_of_the_engine_wait_while_python_finalizes(table);
+  a_thread_waits_only_while_the_main_thread_works();
   if (failures == 0) printf("every stand-in leads where it should, with all arguments\n");
   return failures != 0;
 }

@@ -28,7 +28,8 @@ def test_each_rank_writes_its_own_file_and_the_one_that_keeps_more_and_dies_is_s
     said = ranks(tmp_path / "runs")
     assert [one["host"] for one in said["ranks"]] == [socket.gethostname()] * 2
     assert (said["expected_ranks"], said["missing"], said["left_out"]) == (2, [], [])
-    assert peaks(said)[1] - peaks(said)[0] == KEPT
+    # A thread of gloo decides when a scalar of a collective is freed.
+    assert abs(peaks(said)[1] - peaks(said)[0] - KEPT) <= 64
     assert {one["rank"]: one["exit_code"] for one in said["ended_badly"]}[1] == 3
     assert said["findings_unknown"] == 0
     # Compares with each file's report, which reads the columns and not the summary.
@@ -47,7 +48,7 @@ def test_one_file_of_all_ranks_keeps_the_events_of_those_that_are_asked_for(tmp_
     assert [process["rank"] for process in report["processes"]] == [0]
     said = ranks(target)
     assert peaks(said)[0] == report["peak"]["bytes"]
-    assert peaks(said)[1] - peaks(said)[0] == KEPT
+    assert abs(peaks(said)[1] - peaks(said)[0] - KEPT) <= 64
     assert said["ended_badly"] == []
 
 
