@@ -176,6 +176,8 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
   while (at_ < text_.size()) {
     const char c = text_[at_];
     const bool is_brace = literal.has_fields && (c == '{' || c == '}');
+    // A backslash does not escape a brace.
+    const bool escapes_nothing = literal.has_fields && (peek(1) == '{' || peek(1) == '}');
     if (c == literal.quote && (literal.quotes == 1 || (peek(1) == c && peek(2) == c))) {
       at_ += literal.quotes;
       return !is_format_spec;
@@ -184,13 +186,11 @@ bool PythonLexer::take_text(const Literal& literal, bool is_format_spec, int dep
       if (literal.quotes == 1) return false;
       ++line_;
       ++at_;
-    } else if (c == '\\' && literal.has_fields && (peek(1) == '{' || peek(1) == '}')) {
-      ++at_;  // a backslash does not escape a brace
     } else if (c == '\\' && literal.has_fields && !literal.is_raw && peek(1) == 'N' && peek(2) == '{') {
       at_ = text_.find_first_of("}\n\"'", at_);  // "\N{BULLET}" is not a field
       if (peek() != '}') return false;
       ++at_;
-    } else if (c == '\\') {
+    } else if (c == '\\' && !escapes_nothing) {
       if (!take_escape()) return false;
     } else if (is_brace && !is_format_spec && peek(1) == c) {
       at_ += 2;
