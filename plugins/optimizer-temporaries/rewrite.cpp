@@ -1,9 +1,8 @@
 // Runs a foreach step of an optimizer in parts, so that fewer temporaries are alive at once: rewrite.py splits the
 // parameters. This file decides which steps may be split, and where.
 //
-// A part computes the same bits as the whole. The foreach operators compute each tensor separately, by one of two
-// implementations: kernels for many tensors, or one operator after the other. An operator uses the kernels only if all
-// tensors of its lists permit that. So either no tensor permits it (the CPU), or all must, in the whole step already.
+// A part computes the same bits as the whole: the foreach operators compute each tensor separately, and choose the same
+// implementation for a part (foreach.h).
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
@@ -13,6 +12,7 @@
 #include "plugins/optimizer-temporaries/rewrite.py.h"
 #include "plugins/optimizer-temporaries/rule.h"
 #include "profiler/cpython/python.h"
+#include "profiler/rewrite/foreach.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/python_part.h"
@@ -35,8 +35,8 @@ constexpr RewriteSite kSite = {.operator_name = "Optimizer.step"};
 constexpr uint64_t kPartInLeastBytes = 1024;
 
 struct Parameter {
-  at::Tensor tensor, gradient;
-  std::vector<at::Tensor> state;
+  at::Tensor tensor;
+  std::vector<at::Tensor> others;  // the gradient, then the state
 };
 using Parameters = std::vector<Parameter>;
 
@@ -50,8 +50,7 @@ class Reader {
     for (Parameter& parameter : read) {
       const size_t tensors = next_number();
       parameter.tensor = next_tensor();
-      parameter.gradient = next_tensor();
-      for (size_t i = 2; i < tensors; ++i) parameter.state.push_back(next_tensor());
+      for (size_t i = 1; i < tensors; ++i) parameter.others.push_back(next_tensor());
     }
     return read;
   }
@@ -85,22 +84,6 @@ Sizes sizes_of(const Parameters& parameters) {
 
 // ---- whether a step may be split
 
-bool is_like(const at::Tensor& tensor, const at::Tensor& parameter) {
-  return tensor.device() == parameter.device() && tensor.dtype() == parameter.dtype() &&
-         tensor.sizes() == parameter.sizes() && tensor.strides() == parameter.strides();
-}
-// The number of a parameter's steps. Operators on it never use the kernels for many tensors.
-bool is_number_on_cpu(const at::Tensor& tensor) { return tensor.is_cpu() && tensor.dim() == 0; }
-
-// Whether the kernels for many tensors would take the parameter with its gradient and state.
-bool permits_kernels(const Parameter& parameter) {
-  const at::Tensor& tensor = parameter.tensor;
-  return tensor.is_non_overlapping_and_dense() && is_like(parameter.gradient, tensor) &&
-         std::ranges::all_of(parameter.state, [&](const at::Tensor& state) {
-           return is_number_on_cpu(state) || is_like(state, tensor);
-         });
-}
-
 // Memory that the step reads, and writes unless it is of a gradient.
 struct Range {
   uintptr_t begin, end;
@@ -120,8 +103,7 @@ bool shares_written_memory(const Parameters& parameters) {
   std::vector<Range> ranges;
   for (const Parameter& parameter : parameters) {
     add_range(parameter.tensor, false, ranges);
-    add_range(parameter.gradient, true, ranges);
-    for (const at::Tensor& state : parameter.state) add_range(state, false, ranges);
+    for (const at::Tensor& other : parameter.others) add_range(other, &other == &parameter.others.front(), ranges);
   }
   std::ranges::sort(ranges, {}, &Range::begin);
   uintptr_t end_of_gradients = 0, end_of_written = 0;
@@ -134,8 +116,8 @@ bool shares_written_memory(const Parameters& parameters) {
 }
 
 bool is_plain(const Parameter& parameter) {
-  return rewrite::is_plain(parameter.tensor) && rewrite::is_plain(parameter.gradient) &&
-         std::ranges::all_of(parameter.state, [](const at::Tensor& state) { return rewrite::is_plain(state); });
+  return rewrite::is_plain(parameter.tensor) &&
+         std::ranges::all_of(parameter.others, [](const at::Tensor& other) { return rewrite::is_plain(other); });
 }
 
 const char* reason_against(const Parameters& parameters) {
@@ -145,7 +127,7 @@ const char* reason_against(const Parameters& parameters) {
     if (!is_plain(parameter)) return "a parameter, its gradient or its state is not an ordinary tensor";
     if (!at::isFloatingType(parameter.tensor.scalar_type())) return "a parameter has no real numbers";
     if (parameter.tensor.device() != device) return "its parameters are on several devices";
-    if (!device.is_cpu() && !permits_kernels(parameter)) {
+    if (!device.is_cpu() && !permits_foreach_kernels(parameter.tensor, parameter.others)) {
       return "a gradient or state differs from its parameter in type or layout";
     }
   }

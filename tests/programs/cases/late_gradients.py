@@ -1,4 +1,4 @@
-"""Trainings for late-gradient: late_gradients.py FUNCTION. They print results to standard output, and the number of
+"""Trainings for late-gradient: late_gradients.py FUNCTION [DEVICE]. They print results to standard output, and the number of
 live gradients after each backward to standard error."""
 import hashlib
 import sys
@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 STEPS = 6
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
 KINDS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),
          ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}), ("AdamW", {}),
          ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}), ("Adadelta", {}), ("NAdam", {}), ("RAdam", {}),
@@ -17,21 +18,21 @@ FUSED = {"SGD", "Adam", "AdamW", "Adagrad"}
 def make(seed=0):
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(32, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 64, bias=False), nn.Tanh(),
-                         nn.Linear(64, 8))
+                         nn.Linear(64, 8)).to(DEVICE)
 
 
 def loss_of(model):
-    return model(torch.randn(16, 32)).square().mean()
+    return model(torch.randn(16, 32).to(DEVICE)).square().mean()
 
 
 def digest(model, *optimizers):
     found = hashlib.sha256()
     for p in model.parameters():
-        found.update(p.detach().numpy().tobytes())
+        found.update(p.detach().cpu().numpy().tobytes())
         for optimizer in optimizers:
             for key, value in sorted(optimizer.state[p].items()):
                 found.update(key.encode())
-                found.update(value.numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value).encode())
+                found.update(value.cpu().numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value).encode())
     return found.hexdigest()[:16]
 
 
@@ -198,7 +199,7 @@ def closure():
 def scaled():
     model = make()
     optimizer = sgd(model)
-    scaler = torch.amp.GradScaler("cpu")
+    scaler = torch.amp.GradScaler(DEVICE)
     for _ in range(STEPS):
         optimizer.zero_grad()
         scaler.scale(loss_of(model)).backward()
