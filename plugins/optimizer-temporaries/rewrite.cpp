@@ -98,7 +98,7 @@ void add_range(const at::Tensor& tensor, bool is_gradient, std::vector<Range>& r
   const auto begin = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
   ranges.push_back({begin, begin + (last + 1) * tensor.element_size(), is_gradient});
 }
-// Whether the step writes memory of two tensors: the parts would do it in another order.
+// Whether the step writes memory that two tensors share: then the order of its operators matters.
 bool shares_written_memory(const Parameters& parameters) {
   std::vector<Range> ranges;
   for (const Parameter& parameter : parameters) {

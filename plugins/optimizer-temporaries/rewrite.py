@@ -68,7 +68,7 @@ def reason_against_group(optimizer, group, parameters):
     if options.get("differentiable"):
         return "its step is differentiated"
     if type(optimizer) is torch.optim.SGD:
-        # Where some parameters have no momentum yet, SGD computes with single tensors.
+        # SGD computes with single tensors while a parameter has no momentum.
         has_momentum = {(optimizer.state.get(p) or {}).get("momentum_buffer") is not None for p in parameters}
         if len(has_momentum) > 1:
             return "only some parameters have a momentum"
@@ -103,7 +103,7 @@ def parts_of(optimizer, group, arguments, keywords):
 
 
 def in_parts(optimizer, arguments, keywords):
-    """What the hook returns: other arguments of the step, or None."""
+    """Other arguments for the step; None: it does not change."""
     if type(optimizer) not in {getattr(torch.optim, name) for name in PER_PARAMETER}:
         return None
     groups = [parts_of(optimizer, group, arguments, keywords) for group in optimizer.param_groups]

@@ -132,7 +132,7 @@ def two_models():
 
 def tied():
     model = make()
-    model.append(nn.Linear(64, 64, bias=False))
+    model.append(nn.Linear(64, 64, bias=False).to(DEVICE))
     model[3].weight = model[-1].weight
     model[5] = nn.Identity()
     train(sgd(model), model)
@@ -304,10 +304,55 @@ def parameter_saved_elsewhere():
     optimizer = sgd(model)
     for _ in range(STEPS):
         optimizer.zero_grad()
-        hidden = model[:3](torch.randn(16, 32))
+        hidden = model[:3](torch.randn(16, 32).to(DEVICE))
         (hidden @ weight.detach() + hidden @ weight).sum().backward()
         optimizer.step()
     print(digest(model, optimizer))
+
+
+def on_two_streams():
+    """The first layer runs on another stream."""
+    model, side = make(), torch.cuda.Stream()
+    optimizer = sgd(model)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        x = torch.randn(16, 32).to(DEVICE)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            hidden = model[0](x)
+        torch.cuda.current_stream().wait_stream(side)
+        model[1:](hidden).square().mean().backward()
+        optimizer.step()
+    print(digest(model, optimizer))
+
+
+def autocast_around_the_backward_of_a_gpu():
+    model = make()
+    optimizer = sgd(model)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss_of(model).backward()
+        optimizer.step()
+    print(digest(model, optimizer))
+
+
+def with_numbers_on_the_gpu():
+    model = make()
+    train(torch.optim.Adam(model.parameters(), capturable=True), model)
+
+
+def wide():
+    """The gradients are as large as the parameters. Prints the peak on the GPU, in bytes."""
+    model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(8))).to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        if step == 2:  # the first step is observed
+            torch.cuda.reset_peak_memory_stats()
+        optimizer.zero_grad()
+        model(torch.randn(8, 1024).to(DEVICE)).sum().backward()
+        optimizer.step()
+    print(torch.cuda.max_memory_allocated())
 
 
 def shared_by_two_optimizers():

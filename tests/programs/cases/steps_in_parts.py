@@ -294,7 +294,7 @@ def compiled():
 
 
 def peak():
-    """The bytes of the largest step above those before it: of the temporaries."""
+    """Prints the bytes of a step's temporaries at its peak."""
     model = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(64))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters())
     for p in model.parameters():
