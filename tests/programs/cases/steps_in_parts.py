@@ -145,7 +145,7 @@ def failing():
     try:
         optimizer.step()
     except TypeError as error:
-        print(error)
+        print(type(error))  # its text has the number of parameters
     optimizer.param_groups[0]["betas"] = (0.9, 0.99)
     optimizer.step()
     print(len(optimizer.param_groups), len(optimizer.param_groups[0]["params"]), all(bool(p.isfinite().all()) for p in model.parameters()))
