@@ -9,8 +9,10 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/mutex.h"
 #include "plugins/late-gradient/rewrite.py.h"
@@ -19,10 +21,12 @@
 #include "profiler/observe/observe.h"
 #include "profiler/observe/steps.h"
 #include "profiler/rewrite/attempt.h"
+#include "profiler/rewrite/foreach.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/python_part.h"
+#include "profiler/rewrite/streams.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -112,15 +116,31 @@ void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
 // saved it, and may still read it in this backward.
 constexpr uint32_t kHoldersOfParameter = 2;
 
+// The program has used one stream only: so nothing that it began earlier still reads the parameter when the step writes
+// it. The host asks for the moment at each operator, so it knows all streams.
+const char* reason_of_streams(c10::Device device) {
+  if (!streams::has_streams(device)) return nullptr;
+  switch (streams::moment()) {
+    case streams::Moment::ordinary:
+      return nullptr;
+    case streams::Moment::several:
+      return "the program uses several streams";
+    case streams::Moment::is_capturing:
+      return "the backward is part of a CUDA graph";
+  }
+  return nullptr;
+}
+
 const char* reason_against(c10::TensorImpl* impl) {
   const auto parameter = at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
   const at::Tensor& gradient = parameter.grad();
-  if (!is_plain_moment() || !is_plain_on_cpu(parameter) || !is_plain_on_cpu(gradient)) {
-    return "a parameter or its gradient is not an ordinary tensor of the CPU";
+  if (!is_plain_moment() || !is_plain(parameter) || !is_plain(gradient)) {
+    return "a parameter or its gradient is not an ordinary tensor";
   }
+  if (const char* reason = reason_of_streams(parameter.device())) return reason;
   if (at::GradMode::is_enabled()) return "the backward makes a graph (create_graph=True)";
   if (torch::autograd::get_current_graph_task_keep_graph()) return "the graph is kept for another backward";
-  if (at::autocast::is_autocast_enabled(at::kCPU)) return "the backward runs under autocast";
+  if (at::autocast::is_autocast_enabled(parameter.device().type())) return "the backward runs under autocast";
   if (!gradient.storage().resizable()) return "something else reads the gradients";  // through numpy
   const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
   if (accumulator && !accumulator->post_hooks().empty()) return "the program has hooks on gradients";
@@ -208,6 +228,17 @@ PyObject* may_step(PyObject*, PyObject* parameter) {
   return impl != nullptr ? python_text(reason_against(impl)) : nullptr;
 }
 
+// Whether the parameter takes the same kernels alone as with others; None: it does.
+PyObject* may_be_alone(PyObject*, PyObject* arguments) {  // number of tensors, parameter, gradient, state
+  std::vector<at::Tensor> tensors;
+  for (int i = 1; i <= number_at(arguments, 0); ++i) {
+    tensors.emplace_back(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(tensor_at(arguments, i)));
+  }
+  const bool may = permits_foreach_kernels(tensors.front(), std::span(tensors).subspan(1));
+  return python_text(may ? nullptr : "a gradient or state differs from its parameter in type or layout");
+}
+
 RewriteSite site_of(int number) { return {.operator_name = "Optimizer.step", .where = static_cast<uint64_t>(number)}; }
 
 PyObject* stepping(PyObject*, PyObject* arguments) {  // number, parameter
@@ -243,6 +274,7 @@ PyMethodDef g_functions[] = {
     {"tapelens_late_window", guarded<window>, cpython::kMethVarargs, nullptr},
     {"tapelens_late_seen", guarded<seen>, cpython::kMethO, nullptr},
     {"tapelens_late_may_step", guarded<may_step>, cpython::kMethO, nullptr},
+    {"tapelens_late_may_be_alone", guarded<may_be_alone>, cpython::kMethVarargs, nullptr},
     {"tapelens_late_stepping", guarded<stepping>, cpython::kMethVarargs, nullptr},
     {"tapelens_late_skipped", guarded<tell_skipped>, cpython::kMethVarargs, nullptr},
     {"tapelens_late_broken", guarded<broken>, cpython::kMethO, nullptr},

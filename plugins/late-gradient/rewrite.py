@@ -59,6 +59,33 @@ def reason_against(optimizer):
     return None
 
 
+def reason_alone(optimizer, p):
+    """The reason, if a foreach step of several parameters on CUDA might compute this one with other kernels than a step of
+    this one alone."""
+    state = (value for value in (optimizer.state.get(p) or {}).values() if isinstance(value, torch.Tensor))
+    tensors = [p, p.grad, *state]
+    return tapelens_late_may_be_alone(len(tensors), *(tensor._cdata for tensor in tensors))
+
+
+def is_foreach_on_gpu(group):
+    """Whether the step of this group may compute with lists of tensors of a GPU."""
+    return group.get("foreach") is not False and not group.get("fused") and any(p.is_cuda for p in group["params"])
+
+
+def reason_against_group(optimizer, group):
+    """The reason, if the kernels of an observed step of the group might depend on the number of its parameters."""
+    if not is_foreach_on_gpu(group):
+        return None
+    if group.get("capturable"):
+        return "its step may be part of a CUDA graph"
+    stepped = [p for p in group["params"] if p.grad is not None]
+    if not all(p.is_cuda and type(p) in (torch.Tensor, torch.nn.Parameter) for p in stepped):
+        return "its parameters are not all ordinary tensors of a GPU"
+    if isinstance(optimizer, torch.optim.SGD) and len(stepped) < len(group["params"]):
+        return "not all parameters have a gradient"  # SGD computes with single tensors while one has no momentum
+    return next(filter(None, (reason_alone(optimizer, p) for p in stepped)), None)
+
+
 class Late:
     """The state of one optimizer. Keeps neither the optimizer nor its parameters alive."""
 
@@ -166,6 +193,9 @@ class Late:
             self.left.add(id(p))
             tapelens_late_skipped(self.number, reason, p.grad.nbytes)
             return
+        if is_foreach_on_gpu(groups[at]) and (reason := reason_alone(optimizer, p)) is not None:
+            (self.broken if self.stepped else self.refuse)(reason)
+            return
         if not self.stepped:
             self.options = options_of(optimizer)
         tapelens_late_stepping(self.number, p._cdata)
@@ -200,9 +230,12 @@ class Late:
     def observe_step(self, optimizer):
         if options_of(optimizer) != self.options:
             return "its options change between the backward and the step"
-        if torch.is_autocast_enabled("cpu"):
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             return "its step runs under autocast"
         for group in optimizer.param_groups:
+            reason = reason_against_group(optimizer, group)
+            if reason is not None:
+                return reason
             for p in group["params"]:
                 grad = self.grads.get(id(p))
                 if (p.grad is None) != (grad is None) or (grad is not None and grad() is not p.grad):

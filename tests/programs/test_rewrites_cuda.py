@@ -74,6 +74,46 @@ FEWER = {
     ("copies", "lossless"): (0, 0),
     ("copies", "bitwise"): (2 * 4 * IMAGES, 4 * IMAGES),
 }
+LATE = harness.CASES / "late_gradients.py"
+
+
+def late(function):
+    """Standard output without and with late-gradient, and the messages with it."""
+    bare, run = (harness.bare([harness.BINARY, "run", "--gpu", "H100", *options, "--", harness.PYTHON, "-W", "ignore", LATE, function, "cuda"])
+                 for options in ([], ["--allow", "late-gradient"]))
+    assert bare.code == run.code == 0, run.stderr
+    return bare.stdout, run.stdout, run.stderr
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("function", ["every_optimizer", "two_groups_and_a_schedule", "state_saved_and_loaded", "tied"])
+def test_parameters_stepped_in_the_backward_have_the_same_bits(function):
+    bare, run, said = late(function)
+    assert bare == run
+    assert "rewrote" in said, said
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("function, reason", [
+    ("clipped", "something else reads the gradients"),
+    ("scaled", "something else reads the gradients"),
+    ("parameter_saved_elsewhere", "the rest of the backward may still read the parameter"),
+    ("on_two_streams", "the program uses several streams"),
+    ("autocast_around_the_backward_of_a_gpu", "the backward runs under autocast"),
+    ("with_numbers_on_the_gpu", "its step may be part of a CUDA graph"),
+])
+def test_no_parameter_is_stepped_in_the_backward_where_that_could_differ(function, reason):
+    bare, run, said = late(function)
+    assert bare == run
+    assert "nothing was rewritten" in said and reason in said, said
+
+
+def test_gradients_that_do_not_wait_need_no_memory():
+    bare, run, _ = late("wide")
+    gradients = 8 * 4 * (1024 * 1024 + 1024)
+    assert int(bare) - int(run) > 0.7 * gradients
+
+
 SCALAR = 8  # a loss and its gradient may be alive at one peak and not at the other
 
 

@@ -1,4 +1,4 @@
-"""Trainings for late-gradient: late_gradients.py FUNCTION. They print results to standard output, and the number of
+"""Trainings for late-gradient: late_gradients.py FUNCTION [DEVICE]. They print results to standard output, and the number of
 live gradients after each backward to standard error."""
 import hashlib
 import sys
@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 STEPS = 6
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
 KINDS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),
          ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}), ("AdamW", {}),
          ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}), ("Adadelta", {}), ("NAdam", {}), ("RAdam", {}),
@@ -17,21 +18,21 @@ FUSED = {"SGD", "Adam", "AdamW", "Adagrad"}
 def make(seed=0):
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(32, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 64, bias=False), nn.Tanh(),
-                         nn.Linear(64, 8))
+                         nn.Linear(64, 8)).to(DEVICE)
 
 
 def loss_of(model):
-    return model(torch.randn(16, 32)).square().mean()
+    return model(torch.randn(16, 32).to(DEVICE)).square().mean()
 
 
 def digest(model, *optimizers):
     found = hashlib.sha256()
     for p in model.parameters():
-        found.update(p.detach().numpy().tobytes())
+        found.update(p.detach().cpu().numpy().tobytes())
         for optimizer in optimizers:
             for key, value in sorted(optimizer.state[p].items()):
                 found.update(key.encode())
-                found.update(value.numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value).encode())
+                found.update(value.cpu().numpy().tobytes() if isinstance(value, torch.Tensor) else repr(value).encode())
     return found.hexdigest()[:16]
 
 
@@ -131,7 +132,7 @@ def two_models():
 
 def tied():
     model = make()
-    model.append(nn.Linear(64, 64, bias=False))
+    model.append(nn.Linear(64, 64, bias=False).to(DEVICE))
     model[3].weight = model[-1].weight
     model[5] = nn.Identity()
     train(sgd(model), model)
@@ -198,7 +199,7 @@ def closure():
 def scaled():
     model = make()
     optimizer = sgd(model)
-    scaler = torch.amp.GradScaler("cpu")
+    scaler = torch.amp.GradScaler(DEVICE)
     for _ in range(STEPS):
         optimizer.zero_grad()
         scaler.scale(loss_of(model)).backward()
@@ -303,10 +304,55 @@ def parameter_saved_elsewhere():
     optimizer = sgd(model)
     for _ in range(STEPS):
         optimizer.zero_grad()
-        hidden = model[:3](torch.randn(16, 32))
+        hidden = model[:3](torch.randn(16, 32).to(DEVICE))
         (hidden @ weight.detach() + hidden @ weight).sum().backward()
         optimizer.step()
     print(digest(model, optimizer))
+
+
+def on_two_streams():
+    """The first layer runs on another stream."""
+    model, side = make(), torch.cuda.Stream()
+    optimizer = sgd(model)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        x = torch.randn(16, 32).to(DEVICE)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            hidden = model[0](x)
+        torch.cuda.current_stream().wait_stream(side)
+        model[1:](hidden).square().mean().backward()
+        optimizer.step()
+    print(digest(model, optimizer))
+
+
+def autocast_around_the_backward_of_a_gpu():
+    model = make()
+    optimizer = sgd(model)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss_of(model).backward()
+        optimizer.step()
+    print(digest(model, optimizer))
+
+
+def with_numbers_on_the_gpu():
+    model = make()
+    train(torch.optim.Adam(model.parameters(), capturable=True), model)
+
+
+def wide():
+    """The gradients are as large as the parameters. Prints the peak on the GPU, in bytes."""
+    model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(8))).to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        if step == 2:  # the first step is observed
+            torch.cuda.reset_peak_memory_stats()
+        optimizer.zero_grad()
+        model(torch.randn(8, 1024).to(DEVICE)).sum().backward()
+        optimizer.step()
+    print(torch.cuda.max_memory_allocated())
 
 
 def shared_by_two_optimizers():
