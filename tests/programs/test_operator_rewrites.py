@@ -8,6 +8,7 @@ import torch
 import harness
 from test_cuda import has_cuda
 
+SEES_WRITES = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
 on_cuda = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 
 
@@ -144,8 +145,9 @@ out.sum().backward()
 @on_cuda
 def test_a_broadcast_product_on_a_gpu_keeps_its_sides_alone():
     bare, rewritten = (run_on_gpu(allow, "-c", BROADCAST, min_bytes=1 << 16) for allow in ("", "expanded-save"))
-    assert int(bare.stdout) == 1107427328
-    assert int(rewritten.stdout) == 1107427328 - (1 << 30) == 33685504
+    assert int(bare.stdout) - int(rewritten.stdout) == 1 << 30
+    if SEES_WRITES:  # before, the allocator also counts the workspace of cuBLAS
+        assert int(rewritten.stdout) == 33685504
     assert rewritten.stderr == "tapelens: rewrote 1 save at 1 site, 1.0 GiB kept as 0 B over the whole run\n"
 
 
@@ -416,13 +418,12 @@ def test_a_scan_on_a_gpu_keeps_what_is_constant_once(function, tmp_path):
     (stock, bare), (got, run), said = both_on_gpu("scan-save", tmp_path, "scans.py", function, str(steps), str(width))
     same(stock, got)
     assert any(t.any() for t in stock[0])
-    sees_writes = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
     views = SCANS_ON_GPU[function]
     stack = {"two_products": steps * 8 * width * 4}.get(function, steps * weight if function.startswith("over_weights") else 0)
-    expected = views * (steps - 1) * weight + (stack if sees_writes else 0)
+    expected = views * (steps - 1) * weight + (stack if SEES_WRITES else 0)
     for before, after in zip(bare.split(), run.split(), strict=True):
         assert int(before) - int(after) == expected
-    assert ("its scanned input may be written (scan-save, 1)" in said) == bool(stack and not sees_writes)
+    assert ("its scanned input may be written (scan-save, 1)" in said) == bool(stack and not SEES_WRITES)
 
 
 @on_cuda
