@@ -9,6 +9,7 @@
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/streams.h"
 #include "profiler/rewrite/tally.h"
 
 namespace tapelens::rewrite {
@@ -163,6 +164,13 @@ Tensor for_bmm(const Side& side) {
   return (side.in_order ? side.tensor : side.tensor.as_strided(side.sizes, side.strides)).reshape(side.reshaped);
 }
 
+// The gradient through as_strided() of overlapping elements is an index_add, which on CUDA adds in another order each
+// time.
+bool has_sums_in_any_order(const Side& side) {
+  return !side.in_order && side.tensor.requires_grad() && streams::has_streams(side.tensor.device()) &&
+         !side.tensor.is_non_overlapping_and_dense();
+}
+
 Tensor run(const Fold& fold) {
   const Tensor made = at::bmm(for_bmm(fold.left), for_bmm(fold.right));
   // Not a view, and with the strides of LibTorch's result: the program may call view() on it, or change it in place.
@@ -173,7 +181,7 @@ Tensor run(const Fold& fold) {
 }
 
 bool may_fold(const Tensor& a, const Tensor& b) {
-  return a.dim() >= 3 && b.dim() >= 3 && is_plain_on_cpu(a) && is_plain_on_cpu(b) &&
+  return a.dim() >= 3 && b.dim() >= 3 && is_plain(a) && is_plain(b) && a.device() == b.device() &&
          a.scalar_type() == b.scalar_type() &&
          (at::isFloatingType(a.scalar_type()) || at::isComplexType(a.scalar_type())) && a.size(-1) == b.size(-2) &&
          a.numel() != 0 && b.numel() != 0 && is_plain_moment();
@@ -202,6 +210,10 @@ std::optional<Fold> fold_of(const Tensor& a, const Tensor& b) {
   // Reordering the result takes a second result for a moment. That must not exceed the bytes of the copies.
   const uint64_t extra = fold.in_order ? 0 : bytes_of(a, product(fold.out));
   if (fold.saves < least || fold.saves < extra || !applies_here(kRewrite, kSite.operator_name)) return std::nullopt;
+  if (has_sums_in_any_order(fold.left) || has_sums_in_any_order(fold.right)) {
+    skipped(kRewrite.id, kRewrite.level, kSite, "its gradient would be added in any order", fold.saves + fold.kept);
+    return std::nullopt;
+  }
   applied(kRewrite.id, kRewrite.level, kSite, fold.saves + fold.kept, fold.kept);
   return fold;
 }
@@ -215,7 +227,9 @@ Tensor matmul(c10::DispatchKeySet keys, const Tensor& a, const Tensor& b) {
 class ExpandedSave final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
-  void install(const OperatorHost& host) const override { host.kernels().impl("matmul", TORCH_FN(matmul)); }
+  void install(const OperatorHost& host) const override {
+    for (const auto device : kDeviceTypes) host.kernels(device).impl("matmul", TORCH_FN(matmul));
+  }
 };
 
 }  // namespace

@@ -1,14 +1,21 @@
 // rewrite.py keeps one copy of tensors that torch's scan stacks although they are equal in every iteration. This file
 // decides which tensors rewrite.py may change, and counts the sites.
+#include <ATen/ATen.h>
 #include <ATen/record_function.h>
+
+#include <memory>
 
 #include "plugins/scan-save/rewrite.py.h"
 #include "plugins/scan-save/rule.h"
 #include "profiler/cpython/python.h"
+#include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/guards.h"
+#include "profiler/rewrite/host.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/python_part.h"
 #include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/storage_versions.h"
+#include "profiler/rewrite/streams.h"
 #include "profiler/rewrite/tally.h"
 
 namespace tapelens::rewrite {
@@ -26,12 +33,17 @@ constexpr RewriteSite kSite = {.operator_name = "aten::scatter_"};  // the opera
 
 PyObject* answer(bool yes) { return yes ? cpython::python()->FromString("yes") : python_none(); }
 
-PyObject* is_plain_now(PyObject*, PyObject* tensor) {
-  auto* impl = static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(tensor));
-  if (impl == nullptr) return nullptr;
-  return answer(
-      is_plain_moment() &&
-      is_plain_on_cpu(at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl))));
+// The tensor of a `_cdata`; undefined if Python raised an error.
+at::Tensor tensor_of(PyObject* cdata) {
+  auto* impl = static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(cdata));
+  if (impl == nullptr) return {};
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
+}
+
+PyObject* is_plain_now(PyObject*, PyObject* cdata) {
+  const at::Tensor tensor = tensor_of(cdata);
+  if (!tensor.defined()) return nullptr;
+  return answer(is_plain_moment() && is_plain(tensor));
 }
 
 PyObject* wants_bytes(PyObject*, PyObject* bytes) {
@@ -55,9 +67,65 @@ PyObject* tell_skipped(PyObject*, PyObject* reason) {
   return python_none();
 }
 
+// A view of an input on CUDA, whose memory is not copy-on-write. The host keeps its values for the backward.
+class Held {
+ public:
+  // Null, with a reason: its values cannot be kept.
+  static std::unique_ptr<Held> hold(const at::Tensor& view, const char*& reason) {
+    reason = streams::moment() == streams::Moment::ordinary ? touched(*view.storage().unsafeGetStorageImpl())
+                                                            : "the program uses several streams";
+    if (reason != nullptr) return nullptr;
+    StorageVersionPtr version = version_of(view);
+    if (version->add_reader()) return std::make_unique<Held>(std::move(version), Geometry(view));
+    reason = "its scanned input may be written";
+    return nullptr;
+  }
+  Held(StorageVersionPtr version, Geometry geometry) : version_(std::move(version)), geometry_(std::move(geometry)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { version_->remove_reader(); }
+
+  void copy_to(const at::Tensor& out) const {
+    const Quiet quiet;
+    const Alone alone;
+    const versions::ValuesPtr values = version_->read();
+    out.copy_(geometry_.over(storage_here(values)));
+  }
+
+ private:
+  StorageVersionPtr version_;
+  Geometry geometry_;
+};
+
+PyObject* hold(PyObject*, PyObject* cdata) {
+  const at::Tensor view = tensor_of(cdata);
+  if (!view.defined()) return nullptr;
+  const char* reason = nullptr;
+  if (auto held = Held::hold(view, reason)) return cpython::python()->FromVoidPtr(held.release());
+  skipped(kRewrite.id, kRewrite.level, kSite, reason, view.nbytes());
+  return python_none();
+}
+
+PyObject* copy_held(PyObject*, PyObject* arguments) {  // the number of hold(), the `_cdata` of a tensor of its sizes
+  const Python& api = *cpython::python();
+  const auto* held = static_cast<const Held*>(api.AsVoidPtr(api.GetTupleItem(arguments, 0)));
+  const at::Tensor out = tensor_of(api.GetTupleItem(arguments, 1));
+  if (held == nullptr || !out.defined()) return nullptr;
+  held->copy_to(out);
+  return python_none();
+}
+
+PyObject* release_held(PyObject*, PyObject* number) {
+  delete static_cast<const Held*>(cpython::python()->AsVoidPtr(number));
+  return python_none();
+}
+
 PyMethodDef g_functions[] = {
     {"tapelens_scan_is_plain", guarded<is_plain_now>, cpython::kMethO, nullptr},
     {"tapelens_scan_wants", guarded<wants_bytes>, cpython::kMethO, nullptr},
+    {"tapelens_scan_hold", guarded<hold>, cpython::kMethO, nullptr},
+    {"tapelens_scan_copy_held", guarded<copy_held>, cpython::kMethVarargs, nullptr},
+    {"tapelens_scan_release_held", guarded<release_held>, cpython::kMethO, nullptr},
     {"tapelens_scan_applied", guarded<tell_applied>, cpython::kMethVarargs, nullptr},
     {"tapelens_scan_skipped", guarded<tell_skipped>, cpython::kMethO, nullptr},
 };

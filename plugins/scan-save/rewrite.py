@@ -65,6 +65,27 @@ def plain(nodes, values):
             if isinstance(value, torch.Tensor) and tapelens_scan_is_plain(value._cdata)}
 
 
+# Libraries of CUDA choose a kernel by the alignment of its addresses, up to this one. So a slice of the stack must have
+# that of a tensor of its own.
+ALIGNMENT = 256  # bytes
+
+
+class Held:
+    """A view of an input on CUDA, whose values the host keeps for the backward."""
+
+    def __init__(self, view, number):
+        self.number = number
+        self.sizes, self.dtype, self.device = view.shape, view.dtype, view.device
+
+    def contiguous(self):
+        made = torch.empty(self.sizes, dtype=self.dtype, device=self.device)
+        tapelens_scan_copy_held(self.number, made._cdata)
+        return made
+
+    def __del__(self, release=tapelens_scan_release_held):
+        release(self.number)
+
+
 class Kept:
     """Replaces a stack: one tensor for all iterations, or (`is_sliced`) a view with a slice for each iteration."""
 
@@ -92,15 +113,29 @@ def keep(impl):
             continue
         value, _ = value_of(node, same)
         if value is not None and tapelens_scan_wants(times * value.nbytes):
-            found[place] = Kept(value.clone(memory_format=torch.contiguous_format), times * value.nbytes, False)
+            if value.is_cuda and value.nbytes % ALIGNMENT:
+                tapelens_scan_skipped("the slices of its stack are not aligned as a tensor is")
+            else:
+                found[place] = Kept(value.clone(memory_format=torch.contiguous_format), times * value.nbytes, False)
             continue
         value, of = value_of(node, firsts)
         if value is not None and tapelens_scan_wants(times * value.nbytes):
-            whole = torch._lazy_clone(xs[of].detach())
-            whole = whole.as_strided((times, *value.shape), (whole.stride(0), *value.stride()),
-                                     whole.storage_offset() + value.storage_offset() - firsts[of].storage_offset())
-            found[place] = Kept(whole, times * value.nbytes, True)
+            whole = sliced(xs[of].detach(), value, firsts[of])
+            if whole is not None:
+                found[place] = Kept(whole, times * value.nbytes, True)
     return found
+
+
+def sliced(x, value, first):
+    """The view of a scanned input whose slices are like `value`, a view of the `first` slice; None if the host cannot
+    keep it."""
+    shape = ((x.shape[0], *value.shape), (x.stride(0), *value.stride()),
+             x.storage_offset() + value.storage_offset() - first.storage_offset())
+    if not x.is_cuda:
+        return torch._lazy_clone(x).as_strided(*shape)
+    view = x.as_strided(*shape)
+    number = tapelens_scan_hold(view._cdata)
+    return None if number is None else Held(view, number)
 
 
 def take_out(impl, found):

@@ -8,6 +8,7 @@
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/operators.h"
 #include "profiler/rewrite/settings.h"
+#include "profiler/rewrite/streams.h"
 #include "profiler/rewrite/tally.h"
 
 namespace tapelens::rewrite {
@@ -33,8 +34,7 @@ bool is_written_by_nobody_else(const Tensor& tensor) {
 // Whether the tensor fills its storage, and the storage can be shared. LibTorch's copy-on-write has no gradient for
 // complex numbers.
 bool can_share(const Tensor& tensor) {
-  if (!is_plain_on_cpu(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0)
-    return false;
+  if (!is_plain(tensor) || tensor.is_complex() || tensor.numel() == 0 || tensor.storage_offset() != 0) return false;
   const c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
   if (storage.nbytes() != tensor.nbytes() || storage.nbytes() < settings().min_bytes) return false;
   return c10::impl::cow::is_cow_data_ptr(storage.data_ptr()) || c10::impl::cow::has_simple_data_ptr(storage);
@@ -56,7 +56,7 @@ bool has_strides_of(const Tensor& tensor, at::MemoryFormat format) {
 
 // torch.empty(0), which every concatenation ignores.
 bool is_left_out(const Tensor& tensor, const Tensor& of) {
-  return is_plain_on_cpu(tensor) && tensor.dim() == 1 && tensor.numel() == 0 &&
+  return is_plain(tensor) && tensor.device() == of.device() && tensor.dim() == 1 && tensor.numel() == 0 &&
          tensor.scalar_type() == of.scalar_type() && !tensor.requires_grad();
 }
 
@@ -73,6 +73,17 @@ const Tensor* single(const at::ITensorListRef& tensors) {
     if (&tensor != found && !is_left_out(tensor, *found)) return nullptr;
   }
   return found;
+}
+
+// The last question about a tensor that could be shared: whether its memory can be copy-on-write. On CUDA LibTorch's
+// allocator does not know such memory: record_stream() would have no effect, and the first write would move a tensor
+// whose address a captured graph has.
+bool is_wanted_here(const Tensor& tensor, std::string_view operator_name) {
+  if (!applies_here(kRewrite, operator_name)) return false;
+  if (!streams::has_streams(tensor.device())) return true;
+  skipped(kRewrite.id, kRewrite.level, {.operator_name = operator_name},
+          "PyTorch's CUDA allocator has no copy-on-write", tensor.nbytes());
+  return false;
 }
 
 Tensor shared(const Tensor& tensor, std::string_view operator_name) {
@@ -97,7 +108,7 @@ Tensor cat(c10::DispatchKeySet keys, const at::ITensorListRef& tensors, int64_t 
                                can_share(*tensor) &&
                                has_strides_of(*tensor, tensors.size() == 1 ? tensor->suggest_memory_format()
                                                                            : at::MemoryFormat::Contiguous) &&
-                               is_written_by_nobody_else(*tensor) && applies_here(kRewrite, "aten::cat");
+                               is_written_by_nobody_else(*tensor) && is_wanted_here(*tensor, "aten::cat");
                       });
   if (shares) return shared(*tensor, "aten::cat");
   static const auto op = c10::Dispatcher::singleton()
@@ -112,7 +123,7 @@ Tensor stack(c10::DispatchKeySet keys, at::TensorList tensors, int64_t dim) {
     const bool shares = is_sure("aten::stack", [&] {
       return tensor.defined() && dim >= -tensor.dim() - 1 && dim <= tensor.dim() && can_share(tensor) &&
              has_strides_of(tensor, at::MemoryFormat::Contiguous) && is_written_by_nobody_else(tensor) &&
-             applies_here(kRewrite, "aten::stack");
+             is_wanted_here(tensor, "aten::stack");
     });
     if (shares) {
       at::DimVector sizes(tensor.sizes());
@@ -130,9 +141,11 @@ class TrivialConcat final : public Rewrite {
  public:
   RewriteInfo info() const override { return kRewrite; }
   void install(const OperatorHost& host) const override {
-    torch::Library& kernels = host.kernels();
-    kernels.impl("cat", TORCH_FN(cat));
-    kernels.impl("stack", TORCH_FN(stack));
+    for (const auto device : kDeviceTypes) {
+      torch::Library& kernels = host.kernels(device);
+      kernels.impl("cat", TORCH_FN(cat));
+      kernels.impl("stack", TORCH_FN(stack));
+    }
   }
 };
 

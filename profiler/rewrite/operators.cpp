@@ -13,9 +13,11 @@ namespace {
 
 class Installing final : public OperatorHost {
  public:
-  torch::Library& kernels() const override {
+  torch::Library& kernels(c10::DeviceType device) const override {
+    TORCH_CHECK(is_cpu_or_has_streams(device), "rewrites support no tensors of ", device);
+    const auto key = device == c10::kCPU ? c10::DispatchKey::AutogradCPU : c10::DispatchKey::AutogradCUDA;
     // Never destroyed: its kernels may be called until the process ends.
-    return *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__, __LINE__);
+    return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
   }
   bool applies_here(const RewriteInfo& info, std::string_view operator_name) const override {
     return rewrite::applies_here(info, operator_name);

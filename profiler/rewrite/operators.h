@@ -2,9 +2,9 @@
 // are allocated before anything is saved. Each changes the computation, at least by rounding (L3) or by shared memory
 // (L4), so each must be enabled by name.
 //
-// A rewrite's kernels precede LibTorch's at AutogradCPU. At that point an operator of an ordinary tensor is still the
-// program's own call, and its graph does not exist yet. Any case that the rewrite does not cover goes to the original
-// kernel with `stock`, unchanged.
+// A rewrite's kernels precede LibTorch's at AutogradCPU or AutogradCUDA. At that point an operator of an ordinary
+// tensor is still the program's own call, and its graph does not exist yet. Any case that the rewrite does not cover
+// goes to the original kernel with `stock`, unchanged.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -20,8 +20,10 @@ namespace tapelens::rewrite {
 // destroyed. Callable from any thread.
 class OperatorHost {
  public:
-  // A library for kernels of aten's operators at AutogradCPU; a new one at each call.
-  virtual torch::Library& kernels() const = 0;
+  // A library for kernels of aten's operators with tensors of a device, the CPU or CUDA: at AutogradCPU, AutogradCUDA.
+  // A new one at each call. On CUDA a kernel runs on the stream that the program chose, also while a graph is captured:
+  // it may call operators of LibTorch, and must not wait for the device.
+  virtual torch::Library& kernels(c10::DeviceType device) const = 0;
   // Whether the user wants this rewrite of this operator ("aten::matmul") at the program's current place.
   virtual bool applies_here(const RewriteInfo& info, std::string_view operator_name) const = 0;
   // A rewrite ignores smaller storages.

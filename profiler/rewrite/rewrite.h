@@ -14,7 +14,9 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
@@ -60,8 +62,12 @@ enum class Recomputes : uint8_t {
   copies,     // tensors with the same bits as a kept one: a copy, or the same computation from the same inputs
 };
 
-// For Rewrite::is_for(): the CPU, and the devices whose streams the host follows (streams.h).
-inline bool is_cpu_or_has_streams(c10::DeviceType device) { return device == c10::kCPU || device == c10::kCUDA; }
+// The CPU, and the devices whose streams the host follows (streams.h).
+inline constexpr c10::DeviceType kDeviceTypes[] = {c10::kCPU, c10::kCUDA};
+// For Rewrite::is_for().
+inline bool is_cpu_or_has_streams(c10::DeviceType device) {
+  return std::ranges::find(kDeviceTypes, device) != std::end(kDeviceTypes);
+}
 
 // Override the functions for the kind of rewrite: of saves, of operators, or a recomputation.
 class Rewrite {
@@ -94,7 +100,7 @@ class Rewrite {
 struct RewriteInterface {
   using Made = const Rewrite;  // never destroyed
   // Raise it with every change of this file, or of operators.h, that affects a compiled rewrite.
-  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kVersion = 5;
   using BuiltFor = const char*;  // PyTorch's version: other minor versions are refused
   static constexpr BuiltFor kBuiltFor = TORCH_VERSION;
 };

@@ -1,10 +1,15 @@
 """The rewrites by name: of operators (expanded-save, trivial-concat) and of the optimizer (late-gradient). Programs run
-bare and with the probe, in separate processes; the results are compared."""
+bare and with the probe, in separate processes; the results are compared. On a simulated GPU, which computes the values
+of small tensors, too."""
 
 import pytest
 import torch
 
 import harness
+from test_cuda import has_cuda
+
+SEES_WRITES = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
+on_cuda = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 
 
 def rewritten(command, allow, folder, min_bytes=1):
@@ -35,6 +40,22 @@ def both(function, allow, tmp_path):
     return *results, done
 
 
+def run_on_gpu(allow, *program, min_bytes=1):
+    """A run on a simulated GPU, bare if `allow` is empty."""
+    rewriting = ["--allow", allow, "--rewrite-min-bytes", str(min_bytes)] if allow else []
+    return harness.bare([harness.BINARY, "run", "--gpu", "H100", *rewriting, "--", harness.PYTHON, "-W", "ignore", *program],
+                        check=True)
+
+
+def both_on_gpu(allow, tmp_path, case, function, *arguments):
+    """The files and outputs of a function of a case without and with the rewrite, and the closing line."""
+    results = []
+    for name in ("bare", "rewritten"):
+        run = run_on_gpu(allow if name == "rewritten" else "", harness.CASES / case, function, tmp_path / name, "cuda", *arguments)
+        results.append((torch.load(tmp_path / name, weights_only=False), run.stdout))
+    return *results, run.stderr
+
+
 def same(stock, got, path=()):
     """Compares all bits, and all visible properties."""
     if isinstance(stock, torch.Tensor):
@@ -61,9 +82,7 @@ def close(stock, got, path, rounding):
     assert error <= rounding * stock.to(torch.complex128).norm(), path
 
 
-def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
-    stock, got, done = both("matmuls", "expanded-save", tmp_path)
-    assert done["expanded-save", None][0] > 200
+def all_close(stock, got):
     for name, expected in stock.items():
         if isinstance(expected, str):
             assert got[name] == expected
@@ -77,6 +96,20 @@ def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
                 close(values, found, (*name, order), rounding)
                 # The gradient of a side with special strides has these strides.
                 assert got_rest == stock_rest or name[0] in ("transposed", "permuted batch", "sliced"), (*name, order)
+
+
+def test_a_folded_matmul_is_the_same_but_for_rounding(tmp_path):
+    stock, got, done = both("matmuls", "expanded-save", tmp_path)
+    assert done["expanded-save", None][0] > 200
+    all_close(stock, got)
+
+
+@on_cuda
+def test_so_is_one_on_a_gpu(tmp_path):
+    (stock, _), (got, _), said = both_on_gpu("expanded-save", tmp_path, "operator_cases.py", "matmuls")
+    assert "tapelens: rewrote 256 saves" in said
+    assert sum(bool(case["out"]["values"].any()) for case in stock.values() if "out" in case) > 300
+    all_close(stock, got)
 
 
 def test_a_folded_matmul_rounds_about_as_the_one_it_replaces(tmp_path):
@@ -97,6 +130,78 @@ torch.save([((x - y).norm() / y.norm()).item() for x, y in zip(everything(torch.
     assert done["expanded-save", None][0] == 2
     for stock, got in zip(torch.load(tmp_path / "bare"), torch.load(tmp_path / "rewritten")):
         assert got <= 2 * stock
+
+
+# A published program, which prints 1107427328 on a GPU: 1 GiB is the copy of `weight` for each row of `x`.
+BROADCAST = """
+import torch
+x, weight = torch.FloatTensor(8192, 512).requires_grad_().cuda(), torch.FloatTensor(8, 64, 64).cuda()
+out = torch.matmul(x.view(8192, 8, 1, 64), weight)
+print(torch.cuda.memory_allocated())
+out.sum().backward()
+"""
+
+
+@on_cuda
+def test_a_broadcast_product_on_a_gpu_keeps_its_sides_alone():
+    bare, rewritten = (run_on_gpu(allow, "-c", BROADCAST, min_bytes=1 << 16) for allow in ("", "expanded-save"))
+    assert int(bare.stdout) - int(rewritten.stdout) == 1 << 30
+    if SEES_WRITES:  # before, the allocator also counts the workspace of cuBLAS
+        assert int(rewritten.stdout) == 33685504
+    assert rewritten.stderr == "tapelens: rewrote 1 save at 1 site, 1.0 GiB kept as 0 B over the whole run\n"
+
+
+@on_cuda
+def test_a_gradient_that_a_gpu_would_add_in_any_order_is_left_alone():
+    """The fold reads the repeated rows of `weight` by as_strided(), whose gradient is an index_add."""
+    program = """
+import torch
+x, weight = torch.ones(16, 1, 4, 64).cuda(), torch.ones(1, 64, 4).cuda().expand(3, 64, 4).detach()
+for trained in (False, True):
+    torch.matmul(x, weight.requires_grad_(trained))
+"""
+    said = run_on_gpu("expanded-save", "-c", program).stderr
+    assert "rewrote 1 save at 1 site" in said and "its gradient would be added in any order (expanded-save, 1)" in said
+
+
+# The memory of each stays at its address in a captured graph, whose replays read and write it unseen by PyTorch.
+CAPTURED = """
+import torch
+x, weight = torch.full((8, 1, 4, 8), 2.0).cuda(), torch.full((4, 8, 4), 3.0).cuda().requires_grad_()
+torch.matmul(x, weight).sum().backward()
+side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    out = torch.matmul(x, weight)
+    gradient, = torch.autograd.grad(out.sum(), weight)
+graph.replay()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    other = torch.matmul(x, weight).sum()
+other.backward()
+print(out.sum().item(), gradient.sum().item(), other.item(), weight.grad.sum().item())
+"""
+
+
+@on_cuda
+def test_a_product_is_folded_in_a_graph_and_on_every_stream():
+    """It consists of ordinary operators, on the stream of the program."""
+    bare, rewritten = (run_on_gpu(allow, "-c", CAPTURED) for allow in ("", "expanded-save"))
+    assert rewritten.stdout == bare.stdout and float(bare.stdout.split()[2]) > 0
+    assert "rewrote 3 saves" in rewritten.stderr
+
+
+@on_cuda
+def test_a_concatenation_on_a_gpu_is_a_copy_and_the_reason_is_counted():
+    program = """
+import torch
+x = torch.ones(64, 64).cuda().requires_grad_()
+joined, stacked = torch.cat([x.exp()]), torch.stack([x.exp()])
+joined.mul_(2)
+print(joined.sum().item(), stacked.sum().item())
+"""
+    bare, rewritten = (run_on_gpu(allow, "-c", program) for allow in ("", "trivial-concat"))
+    assert rewritten.stdout == bare.stdout
+    assert "nothing was rewritten; skipped 2 sites: PyTorch's CUDA allocator has no copy-on-write" in rewritten.stderr
 
 
 def test_a_concatenation_of_one_tensor_is_shared_until_it_is_written(tmp_path):
@@ -297,3 +402,34 @@ def test_a_scan_that_is_not_known_is_left_alone(tmp_path):
     bare, run, done = scanned("of_another_pytorch", tmp_path)
     assert run == bare
     assert list(done) == [("scan-save", "the scan of this PyTorch is not one that is known")]
+
+
+SCANS_ON_GPU = {"product": 1, "changed_before_the_backward": 1, "chain_of_views": 1, "two_products": 2, "over_weights": 0,
+                "over_weights_by_views": 0, "over_weights_changed_before_the_backward": 0, "no_view": 0}
+
+
+@on_cuda
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("function", SCANS_ON_GPU)
+def test_a_scan_on_a_gpu_keeps_what_is_constant_once(function, tmp_path):
+    """Views of a scanned input need PyTorch's reports of writes, since 2.15."""
+    steps, width = 8, 32
+    weight = width * width * 4
+    (stock, bare), (got, run), said = both_on_gpu("scan-save", tmp_path, "scans.py", function, str(steps), str(width))
+    same(stock, got)
+    assert any(t.any() for t in stock[0])
+    views = SCANS_ON_GPU[function]
+    stack = {"two_products": steps * 8 * width * 4}.get(function, steps * weight if function.startswith("over_weights") else 0)
+    expected = views * (steps - 1) * weight + (stack if SEES_WRITES else 0)
+    for before, after in zip(bare.split(), run.split(), strict=True):
+        assert int(before) - int(after) == expected
+    assert ("its scanned input may be written (scan-save, 1)" in said) == bool(stack and not SEES_WRITES)
+
+
+@on_cuda
+def test_slices_that_are_not_aligned_are_left_alone_on_a_gpu(tmp_path):
+    """A library may choose another kernel for a matrix at another alignment."""
+    (stock, bare), (got, run), said = both_on_gpu("scan-save", tmp_path, "scans.py", "product", "4", "30")
+    same(stock, got)
+    assert run == bare
+    assert "the slices of its stack are not aligned as a tensor is" in said

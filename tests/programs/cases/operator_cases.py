@@ -1,6 +1,6 @@
 """Results of operators that a rewrite may replace: values, gradients, and all their visible properties.
 
-    operator_cases.py FUNCTION FILE    runs one and saves a dictionary, to be compared with that of another run
+    operator_cases.py FUNCTION FILE [DEVICE]    runs one and saves a dictionary, to be compared with that of another run
 """
 import itertools
 import sys
@@ -8,10 +8,12 @@ import warnings
 
 import torch
 
+DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+
 
 def seen(tensor):
     """All visible properties of a tensor."""
-    return {"values": tensor.detach().clone(), "sizes": tuple(tensor.shape), "strides": tensor.stride(),
+    return {"values": tensor.detach().clone().cpu(), "sizes": tuple(tensor.shape), "strides": tensor.stride(),
             "dtype": tensor.dtype, "is_view": tensor._is_view(), "requires_grad": tensor.requires_grad,
             "offset": tensor.storage_offset()}
 
@@ -27,13 +29,13 @@ def gradients_of(make, inputs):
     result = {"out": seen(out)}
     wanted = [x for x in inputs if x.requires_grad]
     if out.requires_grad and wanted:
-        weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).to(out.dtype).reshape(out.shape)
+        weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).to(out.device, out.dtype).reshape(out.shape)
         first = torch.autograd.grad(real(out * weights).sum(), wanted, retain_graph=True)
         out = make(*inputs)
         second = torch.autograd.grad(real(out * out * weights).sum(), wanted, create_graph=True)
         third = torch.autograd.grad(sum(real(g).square().sum() for g in second), wanted)
-        result["first"] = [(g, g.shape, g.stride(), g.dtype) for g in first]
-        result["second"] = [(g, g.shape, g.dtype) for g in third]
+        result["first"] = [(g.cpu(), g.shape, g.stride(), g.dtype) for g in first]
+        result["second"] = [(g.cpu(), g.shape, g.dtype) for g in third]
     return result
 
 
@@ -56,7 +58,7 @@ def matmuls():
             results[name, trained] = gradients_of(multiply, sides)
 
     def random(*shape, dtype=torch.float32):
-        return torch.randn(*shape, dtype=torch.float64).to(dtype)
+        return torch.randn(*shape, dtype=torch.float64).to(DEVICE, dtype)
 
     torch.manual_seed(0)
     for dimensions in (1, 2, 3):
@@ -83,9 +85,10 @@ def matmuls():
     case("changed in place", a, b, lambda x, y: (x @ y).mul_(2).relu_())
     case("detached in place", a, b, lambda x, y: (x @ y).detach_())
     case("autocast", a, b, autocast)
-    integers = torch.arange(4 * 8 * 5).reshape(4, 1, 8, 5), torch.arange(3 * 5 * 7).reshape(3, 5, 7)
-    results["integers"] = {"out": seen(torch.matmul(*integers))}
-    for name, sides in {"sizes": (a, random(3, 6, 7)), "batches": (random(4, 2, 8, 5), b), "types": (a, b.double()),
+    integers = (torch.arange(4 * 8 * 5).reshape(4, 1, 8, 5).to(DEVICE), torch.arange(3 * 5 * 7).reshape(3, 5, 7).to(DEVICE))
+    if DEVICE == "cpu":
+        results["integers"] = {"out": seen(torch.matmul(*integers))}
+    for name, sides in {"integers on CUDA": integers, "sizes": (a, random(3, 6, 7)), "batches": (random(4, 2, 8, 5), b), "types": (a, b.double()),
                         "number": (torch.tensor(2.0), b)}.items():
         try:
             torch.matmul(*sides)
@@ -95,7 +98,7 @@ def matmuls():
 
 
 def autocast(a, b):
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(DEVICE, torch.bfloat16):
         return torch.matmul(a, b)
 
 

@@ -1,5 +1,5 @@
-"""Scans for scan-save: scans.py FUNCTION FILE. Writes the gradients to the file. Prints the growth of the bytes of live
-tensors after each forward."""
+"""Scans for scan-save: scans.py FUNCTION FILE [DEVICE STEPS WIDTH]. Writes the gradients to the file. Prints the growth of
+the bytes of live tensors after each forward."""
 import enum
 import gc
 import sys
@@ -8,12 +8,20 @@ import torch
 from torch import nn
 from torch._higher_order_ops.scan import scan
 
-STEPS, WIDTH = 64, 256
+DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+STEPS, WIDTH = map(int, sys.argv[4:6]) if len(sys.argv) > 4 else (64, 256)
+
+
+def random(*sizes):
+    """Made on the CPU: a simulated GPU has no random numbers."""
+    return torch.randn(*sizes).to(DEVICE)
 
 
 def live_bytes():
     """Counts only tensors with memory: the compiler leaves some without."""
     gc.collect()
+    if DEVICE == "cuda":
+        return torch.cuda.memory_stats()["requested_bytes.all.current"]
     tensors = [t for t in gc.get_objects() if type(t) in (torch.Tensor, nn.Parameter) and t.device.type == "cpu"]
     tensors = [t for t in tensors if not torch._is_functional_tensor(t)]
     # All copy-on-write tensors here share one storage.
@@ -23,15 +31,15 @@ def live_bytes():
 
 def one_round(body, weight, between, inputs=None):
     if inputs is None:
-        inputs = torch.randn(STEPS, 8, WIDTH, requires_grad=True)
+        inputs = random(STEPS, 8, WIDTH).requires_grad_()
     # PyTorch 2.11 computes no gradient of a carry, even inside of the loop, if its first value requires none.
-    start = torch.zeros(8, WIDTH, requires_grad=True)
+    start = torch.zeros(8, WIDTH, requires_grad=True, device=DEVICE)
     before = live_bytes()
     carry, out = scan(body, start, inputs)
     print(live_bytes() - before)
     between()
     (carry.sum() + out.square().sum()).backward()
-    gradients = [carry.detach(), out.detach(), inputs.grad, start.grad, weight.grad]
+    gradients = [t.detach().cpu() for t in (carry, out, inputs.grad, start.grad, weight.grad)]
     inputs.grad = weight.grad = None
     return gradients
 
@@ -43,7 +51,7 @@ def run(body, weight, between=lambda: None, inputs=None):
 
 def weight_of(*sizes):
     torch.manual_seed(0)
-    return nn.Parameter(torch.randn(*sizes) / WIDTH)
+    return nn.Parameter(random(*sizes) / WIDTH)
 
 
 def product():
@@ -140,9 +148,8 @@ def of_another_pytorch():
 def without_gradients():
     weight = weight_of(WIDTH, WIDTH)
     with torch.no_grad():
-        carry, out = scan(lambda carry, x: (carry @ weight + x, carry.clone()), torch.zeros(8, WIDTH),
-                          torch.randn(STEPS, 8, WIDTH))
-    torch.save([carry, out], sys.argv[2])
+        carry, out = scan(lambda carry, x: (carry @ weight + x, carry.clone()), torch.zeros(8, WIDTH, device=DEVICE), random(STEPS, 8, WIDTH))
+    torch.save([carry.cpu(), out.cpu()], sys.argv[2])
 
 
 if __name__ == "__main__":

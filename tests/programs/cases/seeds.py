@@ -1,5 +1,7 @@
 """Published programs, scaled down so that they run in seconds. Each function is a whole program. Its arguments are
-numbers from the command line: seeds.py NAME [NUMBER...]."""
+numbers from the command line: seeds.py NAME [NUMBER...]. With --cuda before NAME all tensors are made on CUDA, and it
+prints one line of JSON: the bytes that PyTorch's allocator counts when the last backward begins, and at the peak."""
+import json
 import sys
 
 import torch
@@ -120,6 +122,25 @@ def scan_with_an_invariant_weight(steps, width):
         optimizer.zero_grad()
 
 
+def scan_of_weights(steps, width):
+    """A scan over stacked weights, which its backward reads transposed."""
+    from torch._higher_order_ops.scan import scan
+    torch.manual_seed(0)
+    weights = nn.Parameter(torch.randn(steps, width, width) / width)
+    optimizer = torch.optim.SGD([weights], lr=0.1)
+
+    def body(carry, weight):
+        carry = torch.tanh(carry @ weight)
+        return carry, carry.clone()
+
+    for _ in range(2):
+        start = torch.ones(8, width, requires_grad=True)
+        _, out = scan(body, start, weights)
+        out.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def scan_of_a_product(steps, width):
     """The body saves its input: the inputs are stacked a second time."""
     from torch._higher_order_ops.scan import scan
@@ -177,4 +198,17 @@ def autocast_copies(layers, width):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    globals()[sys.argv[1]](*map(int, sys.argv[2:]))
+    on_cuda = sys.argv[1] == "--cuda"
+    name, *numbers = sys.argv[1 + on_cuda:]
+    if on_cuda:
+        torch.set_default_device("cuda")
+        backward, begun = torch.Tensor.backward, []
+
+        def noted(tensor, *arguments, **keywords):
+            begun.append(torch.cuda.memory_stats()["requested_bytes.all.current"])
+            return backward(tensor, *arguments, **keywords)
+
+        torch.Tensor.backward = noted
+    globals()[name](*map(int, numbers))
+    if on_cuda:
+        print(json.dumps({"saved": begun[-1], "peak": torch.cuda.memory_stats()["requested_bytes.all.peak"]}))

@@ -30,7 +30,7 @@ class SquareAsProduct final : public Rewrite {
   RewriteInfo info() const override { return kInfo; }
   void install(const OperatorHost& host) const override {
     g_host = &host;
-    host.kernels().impl("square", TORCH_FN(square));
+    host.kernels(c10::kCPU).impl("square", TORCH_FN(square));
   }
 };
 
