@@ -3,6 +3,7 @@ the program runs with them, has the same output, and needs no more."""
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -93,49 +94,42 @@ def test_the_choice_of_rewrites_is_the_commands():
 
 
 def small_program(folder):
-    """A program of two files, which prints its first loss."""
-    (folder / "model.py").write_text("""import torch
-def make(): return torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(6)])
-""")
-    (folder / "train.py").write_text("""import torch, model
-torch.manual_seed(0)
-net = model.make()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for step in range(3):
-    loss = net(torch.randn(4096, 256)).square().mean()
-    optimizer.zero_grad(); loss.backward(); optimizer.step()
-    print(loss.item())
-""")
-    return [harness.PYTHON, "train.py"]
+    """A program of two files."""
+    for name in ("gpt.py", "common.py"):
+        shutil.copyfile(harness.ROOT / "samples" / name, folder / name)
+    return [harness.PYTHON, "gpt.py"]
 
 
 def test_a_plan_is_used_again_until_the_program_changes(tmp_path):
     program, cache = small_program(tmp_path), tmp_path / "cache"
-    size = int(0.7 * peak([harness.PYTHON, tmp_path / "train.py"], tmp_path))
 
-    def again(*options):
+    def again(size, *options):
+        """(the options of a kept plan, the options of a new plan)"""
         run = fitted(size, program, *options, cache=cache, cwd=tmp_path)
-        used = re.search(r"uses the plan of \d{4}-\d\d-\d\d \d\d:\d\d, (--apply .*), which needs .* MiB; --replan makes a new one", run.stderr)
-        made = options_in(run.stderr)
+        assert run.stdout == harness.bare(program, cwd=tmp_path).stdout
+        used = re.search(r"uses the plan of \d{4}-\d\d-\d\d \d\d:\d\d, (.*), which needs .*; --replan makes a new one", run.stderr)
+        made = re.search(r"fits in .* (?:with (--apply [^:]*)|(without rewrites)): it needs ", run.stderr)
         assert bool(used) != bool(made), run.stderr
-        assert run.stdout == harness.bare(program, cwd=tmp_path).stdout and "rewrote" in run.stderr
-        return used[1] if used else None, " ".join(made)
+        return used and used[1], made and (made[1] or made[2])
 
-    _, made = again()
-    assert again() == (made, "")
-    assert again("--replan") == (None, made)
-    assert again() == (made, "")
-    (tmp_path / "model.py").write_text((tmp_path / "model.py").read_text() + "# another program\n")
-    assert again() == (None, made)
-    assert again() == (made, "")
-    [kept] = (cache / "tapelens/plans").iterdir()
-    kept.write_text(kept.read_text()[:100])
-    assert again() == (None, made)
-    assert again() == (made, "")
-    assert again("--no-cache") == (None, made)
-    kept.unlink()
-    again("--no-cache")
-    assert not list((cache / "tapelens/plans").iterdir())
+    size = int(0.9 * peak([harness.PYTHON, tmp_path / "gpt.py"], tmp_path))
+    nothing, rewrites = again(size)
+    assert nothing is None and rewrites.startswith("--apply ")
+    assert again(size) == (rewrites, None)
+
+    made, used = (None, "without rewrites"), ("without rewrites", None)
+    assert again("1GiB") == made
+    assert again("1GiB") == used
+    assert again("1GiB", "--replan") == made
+    with (tmp_path / "common.py").open("a") as module:
+        module.write("# another program\n")
+    assert again("1GiB") == made
+    assert again("1GiB") == used
+    for kept in (cache / "tapelens/plans").iterdir():
+        kept.write_text(kept.read_text()[:100])
+    assert again("1GiB", "--no-cache") == made
+    assert again("1GiB") == made
+    assert again("1GiB") == used
 
 
 def test_a_cache_that_cannot_be_written_is_ignored(tmp_path):
