@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostPlans = 64;
-constexpr uint64_t kMostKeptBytes = 4 << 20;       // of a kept plan
+constexpr uint64_t kMostKeptBytes = 4 << 20;       // the largest plan that is read
 constexpr uint64_t kMostRecordedBytes = 16 << 20;  // as for the sources of a recording
 constexpr std::string_view kPlanSuffix = ".plan.json";
 
@@ -201,7 +201,7 @@ void PlanCache::write(const plan::Plan& plan) const {
     write_whole(path_, text::dumped(json));
     remove_oldest(folder_);
   } catch (const std::exception&) {
-    // A path that is no UTF-8, or no memory: the plan is made again the next time.
+    // The next run makes the plan again.
   }
 }
 

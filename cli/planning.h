@@ -14,7 +14,7 @@
 namespace tapelens::cli {
 
 struct Planned {
-  policy::Settings rewrites;  // off: the program fits as it is
+  policy::Settings rewrites;  // off: the program fits without them
   plan::Plan plan;            // has a choice; empty: a kept plan is used
   int exit_code = 0;          // not 0: nothing was found, and the user knows why
 };
