@@ -57,6 +57,7 @@ void read_plan_into(const std::string& path, const std::vector<std::string>& kno
   if (!plan) throw CLI::ValidationError("--apply", plan.error().message);
   if (!plan->level.empty()) set_level(plan->level, applying);
   if (plan->budget) applying.budget = plan->budget;
+  if (plan->host_memory) applying.host_memory = plan->host_memory;
   std::ranges::move(plan->allowed, std::back_inserter(applying.allowed));
   std::ranges::move(plan->sites, std::back_inserter(applying.sites));
 }
@@ -133,9 +134,12 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
 policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
   policy::Settings applying;
   applying.on = !options.apply.empty() || !options.allow.empty();
+  const CLI::Option* fit = sub.get_option_no_throw("--fit");
+  const bool plans = fit != nullptr && fit->count() > 0;
   for (const char* dependent :
        {"--poison", "--recompute-budget", "--host-memory", "--rewrite-min-bytes", "--rewrite-plugin"}) {
     const CLI::Option* option = sub.get_option_no_throw(dependent);
+    if (plans && std::string_view(dependent) == "--host-memory") continue;
     if (!applying.on && option != nullptr && option->count() > 0) {
       throw CLI::ValidationError(dependent, "nothing is rewritten without --apply or --allow");
     }

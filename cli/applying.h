@@ -32,6 +32,7 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 
 // The requested settings; `on` if the user requests any rewrite. Throws CLI::ValidationError with one sentence for an
 // unknown rewrite, an invalid plan or number, or an option that has no effect without --apply.
+// With --fit, which chooses the rewrites, --host-memory is a limit for the choice.
 policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
 // Passes settings to the probe of one run, and reads its counts. If rewrites apply, it owns a temporary folder.

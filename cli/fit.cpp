@@ -43,7 +43,8 @@ std::string what_is_applied(const ApplyingOptions& options) {
   return joined(words, " and ");
 }
 
-// "auto": the rewrites that cost no time, and all that `tapelens run --fit` may choose.
+// "auto": the rewrites that cost no time, and all that `tapelens run --fit` may choose. With --host-memory also those
+// that offload: the user has said that there is memory for it.
 std::vector<Applied> read_applied(const CLI::App& sub, const ApplyingOptions& options) {
   if (std::ranges::count(options.apply, fit::kAuto) == 0) {
     policy::Settings applying = read_applying(sub, options);
@@ -53,14 +54,18 @@ std::vector<Applied> read_applied(const CLI::App& sub, const ApplyingOptions& op
   if (options.apply.size() + options.allow.size() > 1 || !options.budget.empty()) {
     throw CLI::ValidationError("--apply", "auto chooses the rewrites: give no other, and no --recompute-budget");
   }
-  std::vector<Applied> all;
-  for (const plan::Choice& choice : {plan::cheap(), plan::least()}) {
+  const auto with = [&](const plan::Choice& choice) {
     ApplyingOptions one = options;
     one.apply = {choice.level};
     policy::Settings applying = read_applying(sub, one);
-    applying.budget = plan::settings_of(choice).budget;
-    all.emplace_back(choice == plan::least() ? fit::kAuto : choice.level, std::move(applying));
-  }
+    const policy::Settings chosen = plan::settings_of(choice);
+    applying.budget = chosen.budget;
+    applying.allowed = chosen.allowed;
+    return applying;
+  };
+  std::vector<Applied> all = {{plan::cheap().level, with(plan::cheap())}, {fit::kAuto, with(plan::least())}};
+  if (all.front().second.host_memory.value_or(0) > 0)
+    all.emplace_back(fit::kAutoOffload, with(plan::least_with_host()));
   return all;
 }
 

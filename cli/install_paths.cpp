@@ -29,15 +29,19 @@ std::string probe_source_folder() {
   return folder + "/probe-source";
 }
 
-// Each version of the sources has its own folder, so that this installation can read the recordings of its probes.
-std::string built_probe_folder() {
+std::string cache_folder() {
   const char* cache = getenv("XDG_CACHE_HOME");
   const char* home = getenv("HOME");
+  if (cache != nullptr && *cache == '/') return std::string(cache) + "/tapelens";
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tapelens" : "";
+}
+
+// Each version of the sources has its own folder, so that this installation can read the recordings of its probes.
+std::string built_probe_folder() {
+  const std::string cache = cache_folder();
   std::string id;
   std::ifstream(probe_source_folder() + "/id") >> id;
-  if (id.empty()) return {};
-  if (cache != nullptr && *cache == '/') return std::string(cache) + "/tapelens/probes-" + id;
-  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tapelens/probes-" + id : "";
+  return id.empty() || cache.empty() ? "" : cache + "/probes-" + id;
 }
 
 std::vector<std::string> probe_minors(const std::string& folder) {

@@ -82,6 +82,15 @@ std::string take_level(const Json& plan, policy::Selection& selection) {
   return {};
 }
 
+// The limit of the memory of the host. Returns the error in one sentence; empty if none.
+std::string take_host_memory(const Json& plan, policy::Selection& selection) {
+  const auto bytes = plan.find("host_memory_bytes");
+  if (bytes == plan.end() || bytes->is_null()) return {};
+  if (!bytes->is_number_unsigned()) return "'host_memory_bytes' is not a number of bytes";
+  selection.host_memory = bytes->get<uint64_t>();
+  return {};
+}
+
 // The rewrites that are allowed at all sites. Returns the error in one sentence; empty if none.
 std::string take_allowed(const Json& plan, const std::vector<std::string>& known, policy::Selection& selection) {
   const auto allow = plan.find("allow");
@@ -151,6 +160,7 @@ trace::Result<policy::Selection> read_plan(const std::string& path, const std::v
   policy::Selection selection;
   if (const std::string wrong = take_level(plan, selection); !wrong.empty()) return failed(wrong);
   if (const std::string wrong = take_allowed(plan, known, selection); !wrong.empty()) return failed(wrong);
+  if (const std::string wrong = take_host_memory(plan, selection); !wrong.empty()) return failed(wrong);
   const auto sites = plan.find("sites");
   if (sites == plan.end() || !sites->is_array()) return failed("'sites' is missing, or no list");
   if (const std::string wrong = take_sites(*sites, known, selection); !wrong.empty()) return failed(wrong);

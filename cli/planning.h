@@ -14,8 +14,8 @@
 namespace tapelens::cli {
 
 struct Planned {
-  policy::Settings rewrites;  // off: the program fits as it is
-  plan::Plan plan;            // has a choice
+  policy::Settings rewrites;  // off: the program fits without them
+  plan::Plan plan;            // has a choice; empty: a kept plan is used
   int exit_code = 0;          // not 0: nothing was found, and the user knows why
 };
 
@@ -24,8 +24,18 @@ void add_fit_option(CLI::App& sub, std::string& size);
 // In bytes. Throws CLI::ValidationError.
 uint64_t size_to_fit(const std::string& text);
 
-// Runs the first steps of the command several times. `gpu`: simulated.
-Planned plan_to_fit(uint64_t size, const std::optional<simulated::Settings>& gpu,
-                    const std::vector<std::string>& command);
+struct ToFit {
+  uint64_t size = 0;                         // bytes
+  std::optional<uint64_t> host_memory{};     // of --host-memory
+  std::optional<simulated::Settings> gpu{};  // simulated; none: the machine's own devices
+  std::string gpu_text;                      // of --gpu
+  std::vector<std::string> command;
+};
+
+// The use of kept plans (plan_cache.h).
+enum class KeptPlans : uint8_t { use, replace, ignore };
+
+// Runs the first steps of the command several times, unless a kept plan holds.
+Planned plan_to_fit(const ToFit& wanted, KeptPlans kept);
 
 }  // namespace tapelens::cli

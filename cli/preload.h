@@ -43,6 +43,9 @@ std::vector<std::string> probe_minors(const std::string& folder);
 
 // The folder of the probe's sources, absolute; empty if this installation has none.
 std::string probe_source_folder();
+// The user's folder for files that can be made again, which may not exist yet: $XDG_CACHE_HOME/tapelens, or
+// ~/.cache/tapelens. Empty without a home folder.
+std::string cache_folder();
 // The folder for the probes that `tapelens build-probe` makes, which may not exist yet. Empty without the sources or
 // without a home folder.
 std::string built_probe_folder();

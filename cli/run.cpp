@@ -28,7 +28,7 @@ struct RunOptions {
   SimulatingOptions simulating;
   std::string fit;
   OutputPlace plan;  // of --write-plan
-  bool quiet = false;
+  bool quiet = false, replans = false, keeps_no_plan = false;
 };
 
 // Writes the plan instead of running the command with it.
@@ -107,7 +107,10 @@ Run declare_run(CLI::App& sub) {
       sub.add_option("--write-plan", options->plan.path,
                      "With --fit: write the plan to a file, for --apply, instead of running the command")
           ->type_name("PATH");
-  plan->needs(sub.get_option("--fit"));
+  CLI::Option* replan = sub.add_flag("--replan", options->replans, "With --fit: make a new plan, and keep it");
+  CLI::Option* no_cache =
+      sub.add_flag("--no-cache", options->keeps_no_plan, "With --fit: neither use nor keep a plan of an earlier run");
+  for (CLI::Option* option : {plan, replan, no_cache}) option->needs(sub.get_option("--fit"));
   add_force_option(sub, options->plan.is_forced);
   add_simulating_options(sub, options->simulating);
   sub.add_flag("--quiet", options->quiet, "Print no closing line");
@@ -124,7 +127,10 @@ Run declare_run(CLI::App& sub) {
         const int code = check_outputs({rendering(options->plan, plan_kind(), {}, files_in_command(command))});
         if (code != kFine) return code;
       }
-      Planned planned = plan_to_fit(size, gpu, command);
+      // --write-plan needs the figures of the runs.
+      const bool is_new = options->replans || plan->count() > 0;
+      const KeptPlans kept = options->keeps_no_plan ? KeptPlans::ignore : is_new ? KeptPlans::replace : KeptPlans::use;
+      Planned planned = plan_to_fit({size, applying.host_memory, gpu, options->simulating.gpu, command}, kept);
       if (planned.exit_code != 0) return planned.exit_code;
       if (plan->count() > 0) return write_plan(*options, planned.plan, command);
       if (!planned.rewrites.on && !gpu) return say_end(become_command(command));

@@ -126,7 +126,8 @@ Run declare_verify(CLI::App& sub) {
     policy::Settings applying = read_applying(sub, options->applying);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
-      Planned planned = plan_to_fit(size_to_fit(options->fit), {}, command);
+      Planned planned =
+          plan_to_fit({size_to_fit(options->fit), applying.host_memory, {}, "", command}, KeptPlans::ignore);
       if (planned.exit_code != 0) return planned.exit_code;
       if (!planned.rewrites.on) {
         say("nothing to verify: the command needs no rewrites, and its whole run was not measured");

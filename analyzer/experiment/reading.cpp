@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "analyzer/model/text.h"
 #include "analyzer/model/words.h"
 #include "analyzer/peak/out_of_memory.h"
 #include "analyzer/peak/value_reads.h"
@@ -146,6 +147,16 @@ bool read_graphs(const peak::Analysis& analysis, Reading& reading) {
   return has_graphs && !is_set;
 }
 
+std::vector<Source> sources_of(const model::Text& text) {
+  std::vector<Source> sources;
+  for (const model::SourceFile& file : text.sources) {
+    std::string path(text.string(file.path));
+    const bool is_own = !model::is_library_frame(path, "") && !model::is_installed_frame(path);
+    sources.push_back({std::move(path), file.bytes, file.hash, is_own});
+  }
+  return sources;
+}
+
 }  // namespace
 
 trace::Result<Reading> read_recording(const std::string& path) {
@@ -159,6 +170,7 @@ trace::Result<Reading> read_recording(const std::string& path) {
     if (!tables.empty()) reading.left_out = "a part of its recording could not be read";
   };
   leave_out(run->text().left_out);
+  reading.sources = sources_of(run->text());
   for (uint32_t index = 0; index < run->processes(); ++index) {
     const auto of = run->process(index);
     leave_out(of->process().left_out);

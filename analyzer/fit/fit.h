@@ -16,8 +16,9 @@ using trace::Bytes;
 
 using experiment::Outcome;
 
-// Setting::apply: all that `tapelens run --fit` may choose.
+// Setting::apply: all that `tapelens run --fit` may choose, without and with the memory of the host.
 inline constexpr const char* kAuto = "auto";
+inline constexpr const char* kAutoOffload = "auto and offload";
 
 // One run of the program.
 struct Point : experiment::Attempt {

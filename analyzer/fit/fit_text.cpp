@@ -79,6 +79,13 @@ std::string overview(const Fit& fit) {
   return text + "\n";
 }
 
+bool is_auto_without_host(const Fit& fit) {
+  const auto has = [&](std::string_view apply) {
+    return std::ranges::any_of(fit.series, [&](const Series& series) { return series.setting.apply == apply; });
+  };
+  return has(kAuto) && !has(kAutoOffload);
+}
+
 }  // namespace
 
 std::string label(const Setting& setting) {
@@ -89,6 +96,10 @@ std::string fit_text(const Fit& fit) {
   std::string text;
   for (const Series& series : fit.series) text += table(series, fit.steps);
   if (fit.series.size() > 1) text += overview(fit);
+  if (is_auto_without_host(fit)) {
+    text +=
+        "With --host-memory SIZE, auto is searched once more with saves in the host's memory (--allow offload).\n\n";
+  }
   if (fit.was_interrupted) text += "Interrupted: results of the runs so far.\n";
   return text +
          "Headroom is the memory of the GPU that PyTorch's allocator does not reserve. CUDA's context (a few hundred "

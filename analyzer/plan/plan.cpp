@@ -63,11 +63,13 @@ class Search {
   }
 
   trace::Result<Plan> last_resort() {
-    if (std::ranges::none_of(plan_.tried, [](const Tried& one) { return one.reading.uses_gpu; }))
+    if (wanted_.host_memory == 0 ||
+        std::ranges::none_of(plan_.tried, [](const Tried& one) { return one.reading.uses_gpu; }))
       return stopped(Stop::too_small);
     // With less recomputation more is copied, but no recomputed values are there together in the backward.
-    for (Choice choice : {plan::least(), cheap()}) {
+    for (Choice choice : {least_with_host(), cheap()}) {
       choice.offloads = true;
+      choice.host_memory = wanted_.host_memory;
       const auto done = tried(choice);
       if (!done) return done.error();
       if (is_over() || *done) return std::move(plan_);
@@ -161,12 +163,21 @@ class Search {
 Choice cheap() { return {"bitwise"}; }
 Choice least() { return {std::string(policy::kRecompute), kMost}; }
 
+Choice least_with_host() {
+  Choice choice = least();
+  choice.offloads = true;
+  return choice;
+}
+
 policy::Settings settings_of(const Choice& choice) {
   policy::Settings settings;
   settings.on = !choice.level.empty();
   settings.level = choice.level;
   if (choice.budget != 0) settings.budget = choice.budget / 100.0;
-  if (choice.offloads) settings.allowed.emplace_back(policy::kOffload);
+  if (choice.offloads) {
+    settings.allowed.emplace_back(policy::kOffload);
+    settings.host_memory = choice.host_memory;
+  }
   return settings;
 }
 

@@ -20,11 +20,14 @@ struct Choice {
   std::string level;      // "bitwise"; empty: no rewrites
   uint32_t budget = 0;    // recompute budget in percent of a step; 0: the level's
   bool offloads = false;  // all other saves go to the host's memory
+  // With `offloads`, the most bytes of the host's memory; none: the rewrite's default.
+  std::optional<uint64_t> host_memory{};
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
-Choice cheap();  // as good as no cost in time
-Choice least();  // the least memory, without the host's
+Choice cheap();            // as good as no cost in time
+Choice least();            // the least memory, without the host's
+Choice least_with_host();  // the same, and all other saves go to the host's memory
 // "", "--apply bitwise", "--apply recompute --recompute-budget 12%".
 std::string options_of(const Choice& choice);
 policy::Settings settings_of(const Choice& choice);
@@ -51,6 +54,7 @@ struct Wanted {
   Bytes size{};       // the most bytes
   std::string gpu;    // Variation::gpu of a device with `size`, or of the machine's own
   std::string roomy;  // Variation::gpu of a device with more memory than the program needs; may be empty
+  std::optional<uint64_t> host_memory{};  // Choice::host_memory of the choices that offload; 0: try none
 };
 
 // Tries no rewrites, then the choice that needs least memory, then the choices between: at most seven. If the least is

@@ -23,6 +23,7 @@ std::string plan_json(const Plan& plan, const std::string& command, const std::s
                        {"level", optional(settings.level)},
                        {"recompute_budget", settings.budget ? Json(*settings.budget) : Json(nullptr)},
                        {"allow", Json(settings.allowed)},
+                       {"host_memory_bytes", settings.host_memory ? Json(*settings.host_memory) : Json(nullptr)},
                        {"predicted",
                         {{"gpu", optional(gpu)},
                          {"memory", chosen.reading.uses_gpu ? "reserved" : "peak"},

@@ -12,7 +12,8 @@ std::string options_of(const Choice& choice) {
   if (choice.level.empty()) return "";
   return "--apply " + choice.level +
          (choice.budget != 0 ? " --recompute-budget " + std::to_string(choice.budget) + "%" : std::string()) +
-         (choice.offloads ? " --allow " + std::string(policy::kOffload) : std::string());
+         (choice.offloads ? " --allow " + std::string(policy::kOffload) : std::string()) +
+         (choice.host_memory ? " --host-memory " + std::to_string(*choice.host_memory) : std::string());
 }
 
 std::string name_of(const Choice& choice) {

@@ -52,6 +52,11 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
     page.paragraph("  ", "To find changes that make the whole run fit, record it on a simulated GPU with more memory:");
     for (const std::string& command : commands) page.line(page.paint(Paint::dim, "    " + command));
   }
+  if (const std::string command = run_fit_command(r, fits); !command.empty()) {
+    page.paragraph("  ", "To run the unchanged program in " + bytes_text(fits.card) +
+                             ", with the cheapest rewrites that are enough and the same bits:");
+    page.line(page.paint(Paint::dim, "    " + command));
+  }
 }
 
 }  // namespace

@@ -118,12 +118,14 @@ Json fits_json(const advise::Fits& fits, const Report& r) {
   if (const auto& first = fits.failed) {
     failed = {{"time_ns", first->time.ns}, {"bytes", first->bytes.value}, {"reserved_bytes", first->reserved.value}};
   }
+  const std::string run_fit = run_fit_command(r, fits);
   return {{"card_bytes", fits.card.value},
           {"failed", std::move(failed)},
           {"ways", std::move(ways)},
           {"ran_out_of_memory", fits.ends_out_of_memory},
           {"whole_steps_before", fits.ends_out_of_memory ? Json(fits.steps_before) : Json(nullptr)},
-          {"whole_run_commands", whole_run_commands(r, fits)}};
+          {"whole_run_commands", whole_run_commands(r, fits)},
+          {"run_fit_command", run_fit.empty() ? Json(nullptr) : Json(run_fit)}};
 }
 
 Json allocator_json(const Report& r) {

@@ -108,6 +108,10 @@ std::string fits_markdown(const Report& r, const advise::Fits& fits) {
     out += "\nTo find changes that make the whole run fit, record it on a simulated GPU with more memory:\n\n";
     for (const std::string& command : commands) out += "- " + code(command) + "\n";
   }
+  if (const std::string command = run_fit_command(r, fits); !command.empty()) {
+    out += "\nTo run the unchanged program in " + bytes_text(fits.card) +
+           ", with the cheapest rewrites that are enough and the same bits: " + code(command) + "\n";
+  }
   return out;
 }
 

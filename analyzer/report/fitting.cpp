@@ -35,6 +35,18 @@ unsigned gpus(const Report& r) {
   return most;
 }
 
+// Bytes at the peak that no rewrite of saves can avoid.
+Bytes state_at_peak(const Report& r) {
+  using peak::HolderKind;
+  Bytes state;
+  for (const peak::Category& category : r.peak.by_category) {
+    const bool is_state = category.kind == HolderKind::parameter || category.kind == HolderKind::gradient ||
+                          category.kind == HolderKind::optimizer_state || category.kind == HolderKind::buffer;
+    if (is_state) state += category.bytes;
+  }
+  return state;
+}
+
 }  // namespace
 
 std::string same_memory(const Report& r) {
@@ -92,6 +104,13 @@ std::vector<std::string> whole_run_commands(const Report& r, const advise::Fits&
   return {"tapelens record --gpu " + gpu + " -o whole.tapelens -- " + r.recording.command,
           "tapelens advise whole.tapelens" + (r.options.device ? " --device " + shell_quote(*r.options.device) : "") +
               " --fits " + std::to_string(fits.card.value >> 20) + "MiB"};
+}
+
+std::string run_fit_command(const Report& r, const advise::Fits& fits) {
+  if (!fits.failed || r.recording.command.empty() || state_at_peak(r) > fits.card) return {};
+  const bool is_whole = fits.card.value % (1 << 20) == 0;
+  const std::string size = is_whole ? std::to_string(fits.card.value >> 20) + "MiB" : std::to_string(fits.card.value);
+  return "tapelens run --fit " + size + " -- " + r.recording.command;
 }
 
 std::string unknown_rest_text(const advise::Fits& fits) {

@@ -25,4 +25,8 @@ std::vector<std::string> whole_run_commands(const Report& report, const advise::
 // The unknown part of a run that was out of memory. Empty: no request failed.
 std::string unknown_rest_text(const advise::Fits& fits);
 
+// The command that chooses rewrites by runs, and runs the program in this memory. Empty if the recording fits, if the
+// command is unknown, or if the memory is too small for the parameters, gradients and optimizer state at the peak.
+std::string run_fit_command(const Report& report, const advise::Fits& fits);
+
 }  // namespace tapelens::report

@@ -140,6 +140,7 @@ def same_in_every_run(text):
     text = re.sub(r"^Trade compute for memory.*?(?=^\S)", "Trade compute for memory: ranked by time\n\n", text,
                   flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"[\d,]+ events", "EVENTS", text)
+    text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "DATE", text)
     text = re.sub(r"\s+At\s+this\s+rate\s+the\s.*?\sof\s+cpu\s.*?\smore\s+steps?\.", " AT THIS RATE.", text, flags=re.DOTALL)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
 

@@ -176,3 +176,14 @@ def test_torchruns_workers_are_measured_and_ended():
     assert run.code == 0, run.stdout + run.stderr
     one = json.loads(run.stdout)["series"][0]["points"][0]
     assert one["fits"] and one["steps"] == 3 and one["ended_by_tapelens"]
+
+
+def test_auto_searches_with_the_memory_of_the_host_if_that_is_given():
+    program = [harness.PYTHON, harness.ROOT / "samples/cuda/gpt.py", "--layers", "12", "--width", "256", "--vocabulary", "1000", "--batch", "{}"]
+    run = harness.bare([harness.BINARY, "fit", "--gpu", "H100:490MiB", "--vary", "2,4,6,8", "--apply", "auto", "--host-memory", "200MiB",
+                        "--format", "json", "--", *program], timeout=900)
+    assert run.code == 0, run.stderr
+    series = json.loads(run.stdout)["series"]
+    assert [one["apply"] for one in series] == [None, "bitwise", "auto", "auto and offload"]
+    largest = [one["largest"] or 0 for one in series]
+    assert largest == sorted(largest) and largest[0] < largest[-1] == 8, largest

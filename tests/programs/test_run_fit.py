@@ -3,6 +3,7 @@ the program runs with them, has the same output, and needs no more."""
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -11,11 +12,16 @@ from test_cuda import has_cuda
 
 PROGRAM = [harness.PYTHON, harness.ROOT / "samples/gpt.py", "--size", "medium", "--steps", "3"]
 GPU_PROGRAM = [*PROGRAM, "--device", "cuda"]
+# Much activation memory, and little for parameters.
+ACTIVATIONS = [harness.PYTHON, harness.ROOT / "samples/cuda/gpt.py", "--layers", "12", "--width", "256", "--vocabulary", "1000", "--batch", "8"]
 MIB = 1 << 20
 
 
-def fitted(size, program, *options, code=0):
-    run = harness.bare([harness.BINARY, "run", "--fit", str(size), *options, "--", *program], timeout=600)
+def fitted(size, program, *options, code=0, cache=None, **more):
+    """`cache`: the folder of kept plans; without it every plan is new."""
+    kept = ["--no-cache"] if cache is None else []
+    run = harness.bare([harness.BINARY, "run", "--fit", str(size), *kept, *options, "--", *program], timeout=600,
+                       env={"XDG_CACHE_HOME": str(cache)} if cache else None, **more)
     assert run.code == code, f"{run.code}:\n{run.stdout}{run.stderr}"
     return run
 
@@ -85,6 +91,65 @@ def test_the_choice_of_rewrites_is_the_commands():
     run = harness.bare([harness.BINARY, "run", "--fit", "1GiB", "--apply", "bitwise", "--", *PROGRAM])
     assert run.code == 2 and "--fit" in run.stderr
     assert harness.bare([harness.BINARY, "run", "--fit", "much", "--", *PROGRAM]).code == 2
+
+
+def small_program(folder):
+    """A program of two files."""
+    for name in ("gpt.py", "common.py"):
+        shutil.copyfile(harness.ROOT / "samples" / name, folder / name)
+    return [harness.PYTHON, "gpt.py"]
+
+
+def test_a_plan_is_used_again_until_the_program_changes(tmp_path):
+    program, cache = small_program(tmp_path), tmp_path / "cache"
+
+    def again(size, *options):
+        """(the options of a kept plan, the options of a new plan)"""
+        run = fitted(size, program, *options, cache=cache, cwd=tmp_path)
+        assert run.stdout == harness.bare(program, cwd=tmp_path).stdout
+        used = re.search(r"uses the plan of \d{4}-\d\d-\d\d \d\d:\d\d, (.*), which needs .*; --replan makes a new one", run.stderr)
+        made = re.search(r"fits in .* (?:with (--apply [^:]*)|(without rewrites)): it needs ", run.stderr)
+        assert bool(used) != bool(made), run.stderr
+        return used and used[1], made and (made[1] or made[2])
+
+    size = int(0.9 * peak([harness.PYTHON, tmp_path / "gpt.py"], tmp_path))
+    nothing, rewrites = again(size)
+    assert nothing is None and rewrites.startswith("--apply ")
+    assert again(size) == (rewrites, None)
+
+    made, used = (None, "without rewrites"), ("without rewrites", None)
+    assert again("1GiB") == made
+    assert again("1GiB") == used
+    assert again("1GiB", "--replan") == made
+    with (tmp_path / "common.py").open("a") as module:
+        module.write("# another program\n")
+    assert again("1GiB") == made
+    assert again("1GiB") == used
+    for kept in (cache / "tapelens/plans").iterdir():
+        kept.write_text(kept.read_text()[:100])
+    assert again("1GiB", "--no-cache") == made
+    assert again("1GiB") == made
+    assert again("1GiB") == used
+
+
+def test_a_cache_that_cannot_be_written_is_ignored(tmp_path):
+    program, cache = small_program(tmp_path), tmp_path / "cache"
+    cache.write_text("a file, not a folder")
+    for _ in range(2):
+        run = fitted("1GiB", program, cache=cache, cwd=tmp_path)
+        assert "fits in 1.0 GiB without rewrites" in run.stderr and "cache" not in run.stderr
+        assert run.stdout == harness.bare(program, cwd=tmp_path).stdout
+
+
+@pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+def test_the_memory_of_the_host_is_a_limit_of_the_plan(tmp_path):
+    plan = tmp_path / "plan.json"
+    run = fitted("490MiB", ACTIVATIONS, "--gpu", "H100", "--host-memory", "200MiB", "--write-plan", plan)
+    written = json.loads(plan.read_text())
+    assert written["allow"] == ["offload"] and written["host_memory_bytes"] == 200 * MIB
+    assert "--allow offload --host-memory 209715200: it needs" in run.stderr
+    none = fitted("490MiB", ACTIVATIONS, "--gpu", "H100", "--host-memory", "0", code=1)
+    assert "offload" not in none.stderr and "does not fit in" in none.stderr
 
 
 @pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")

@@ -32,6 +32,18 @@ class Applying : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Applying, APlanLimitsTheMemoryOfTheHostAndTheOptionWins) {
+  write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "recompute", "allow": ["offload"],
+                                        "host_memory_bytes": 4096})");
+  const Words command = {"--", "sh", "-c", "echo $TAPELENS_ALLOW $TAPELENS_HOST_MEMORY"};
+  Words words = {"run", "--quiet", "--apply", "plan.json"};
+  words.insert(words.end(), command.begin(), command.end());
+  EXPECT_EQ(here(words).out, "offload 4096\n");
+  words = {"run", "--quiet", "--apply", "plan.json", "--host-memory", "1MiB"};
+  words.insert(words.end(), command.begin(), command.end());
+  EXPECT_EQ(here(words).out, "offload 1048576\n");
+}
+
 TEST_F(Applying, TheCommandIsToldWhatToRewriteAndNotToRecord) {
   const Outcome outcome = here(
       {"run", "--quiet", "--apply", "bitwise", "--allow", "expanded-save", "--allow", "trivial-concat", "--poison",
@@ -87,6 +99,8 @@ TEST_F(Applying, WhatIsNoPlanIsRefusedInOneLineThatNamesFileAndSite) {
   write_file(folder_ / "plan.json",
              R"({"tapelens_plan": 2, "sites": [], "level": "recompute", "recompute_budget": 2})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "'recompute_budget' is not a share from 0 to 1");
+  write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "host_memory_bytes": -1})");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "'host_memory_bytes' is not a number of bytes");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "recompute"})");
   expect_refused({"run", "--apply", "plan.json", "--apply", "bitwise", "--", "echo"},
                  "recompute and bitwise were both given");

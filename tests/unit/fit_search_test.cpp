@@ -337,5 +337,21 @@ TEST(Fit, InJsonThereIsEveryPoint) {
   }
 }
 
+TEST(Fit, TheTextSaysHowToSearchWithTheMemoryOfTheHost) {
+  const auto says = [](std::vector<const char*> applied) {
+    Fit fit;
+    for (const char* apply : applied) {
+      Series series;
+      series.setting = {"L4", "NVIDIA L4", Bytes{int64_t{1} << 30}, apply};
+      series.sizes = {0};
+      fit.series.push_back(series);
+    }
+    return fit_text(fit).find("With --host-memory SIZE, auto is searched once more") != std::string::npos;
+  };
+  EXPECT_FALSE(says({"", "bitwise"}));
+  EXPECT_TRUE(says({"", "bitwise", kAuto}));
+  EXPECT_FALSE(says({"", "bitwise", kAuto, kAutoOffload}));
+}
+
 }  // namespace
 }  // namespace tapelens::fit

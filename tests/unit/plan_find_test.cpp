@@ -64,11 +64,12 @@ class Program final : public experiment::Runs {
   std::set<std::string> names_;
 };
 
-Plan plan_for(Program& program, double size) {
+Plan plan_for(Program& program, double size, std::optional<uint64_t> host_memory = {}) {
   const bool is_roomy = program.has_roomy;
   auto found = find(program, {.size = Bytes{static_cast<int64_t>(size * kGiB)},
                               .gpu = is_roomy ? "planned" : "",
-                              .roomy = is_roomy ? "roomy" : ""});
+                              .roomy = is_roomy ? "roomy" : "",
+                              .host_memory = host_memory});
   EXPECT_TRUE(found);
   return found ? *found : Plan{};
 }
@@ -171,6 +172,18 @@ TEST(Plan, SavesOfAGpuGoToTheHostOnlyIfRecomputingIsNotEnough) {
   Program smaller, smallest;
   EXPECT_EQ(chosen(plan_for(smaller, 3.6)), "bitwise and offload");
   EXPECT_EQ(plan_for(smallest, 3).stop, Stop::too_small);
+}
+
+TEST(Plan, TheHostsMemoryIsALimitOfTheChoicesThatOffload) {
+  Program program, none;
+  const Plan plan = plan_for(program, 5, uint64_t{8} << 30);
+  ASSERT_TRUE(plan.chosen);
+  const Choice& choice = plan.tried[*plan.chosen].choice;
+  EXPECT_EQ(settings_of(choice).host_memory, uint64_t{8} << 30);
+  EXPECT_EQ(options_of(choice), "--apply recompute --recompute-budget 34% --allow offload --host-memory 8589934592");
+  for (const Tried& tried : plan.tried) EXPECT_EQ(tried.choice.host_memory.has_value(), tried.choice.offloads);
+  EXPECT_EQ(plan_for(none, 5, 0).stop, Stop::too_small);
+  EXPECT_EQ(none.asked, (std::vector<std::string>{"as it is", "recompute 34%"})) << "there is no memory to offload to";
 }
 
 TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {

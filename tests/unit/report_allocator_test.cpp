@@ -75,6 +75,7 @@ TEST(AllocatorReport, JsonIsWhatItsSchemaSays) {
             nlohmann::json::array({"tapelens run --apply lossless -- python train.py"}));
   EXPECT_EQ(allocator["fits"]["whole_run_commands"].size(), 2u);
   EXPECT_EQ(allocator["fits"]["whole_steps_before"], 2);
+  EXPECT_EQ(allocator["fits"]["run_fit_command"], "tapelens run --fit 1200MiB -- python train.py");
   EXPECT_EQ(allocator["fits"]["ways"][1]["findings"].size(), 3u);
   EXPECT_TRUE(allocator["fits"]["ways"][1]["settings"].is_null());
   EXPECT_EQ(allocator["reserved_peak_after_all_bytes"], mib(1300).value);
@@ -92,9 +93,27 @@ TEST(AllocatorReport, MarkdownNamesWhatMakesItFit) {
   for (const char* words : {"- --apply lossless: 1.1 GiB reserved at most, as predicted; `tapelens run --apply "
                             "lossless -- python train.py`",
                             "- findings 1, 2 and 3 fixed", "2 steps were complete before it",
-                            "`tapelens advise whole.tapelens --fits 1200MiB`"}) {
+                            "`tapelens advise whole.tapelens --fits 1200MiB`",
+                            "same bits: `tapelens run --fit 1200MiB -- python train.py`"}) {
     EXPECT_NE(markdown.find(words), std::string::npos) << words << "\n" << markdown;
   }
+}
+
+TEST(AllocatorReport, TheCommandThatMakesItFitIsNamedOnlyIfItMayBeEnough) {
+  const auto has_command = [](const Report& r) { return text_of(r).find("tapelens run --fit ") != std::string::npos; };
+  Report r = sample();
+  EXPECT_TRUE(has_command(r));
+  r.peak.by_category = {{peak::HolderKind::parameter, mib(700), 1}, {peak::HolderKind::gradient, mib(501), 1}};
+  EXPECT_FALSE(has_command(r)) << "parameters and gradients are more";
+  r.peak.by_category = {{peak::HolderKind::parameter, mib(700), 1}, {peak::HolderKind::save, mib(501), 1}};
+  EXPECT_TRUE(has_command(r));
+  r.advice->allocator->fits->card = Bytes{1'000'000'001};
+  EXPECT_NE(text_of(r).find("tapelens run --fit 1000000001 -- python train.py"), std::string::npos);
+  r.recording.command.clear();
+  EXPECT_FALSE(has_command(r));
+  r = sample();
+  r.advice->allocator->fits->failed.reset();
+  EXPECT_FALSE(has_command(r)) << "it fits";
 }
 
 }  // namespace
