@@ -72,16 +72,15 @@ Run declare_ranks(CLI::App& sub) {
   const auto options = std::make_shared<RanksCommand>();
   sub.add_option("FILES", options->files, "Recordings, or folders of them")->required()->type_name("");
   sub.add_option("--device", options->device,
-                 "The type of device that is compared, like cuda or cpu; a GPU before the CPU if not given")
+                 "Compare this type of device, like cuda or cpu; by default a GPU before the CPU")
       ->type_name("TYPE");
-  sub.add_flag(
-      "--findings", options->findings,
-      "Run the checks on recordings whose summary does not say what they find: as long as tapelens advise takes");
+  sub.add_flag("--findings", options->findings,
+               "Run the checks on recordings whose summary has no findings; takes as long as tapelens advise");
   std::vector<std::string> names;
   for (const ranks::Format& format : ranks::kFormats) names.emplace_back(format.name);
-  add_format_option(sub, options->format, "For a person, a pull request or a program", names);
+  add_format_option(sub, options->format, "Output for a person, a pull request or a program", names);
   add_output_option(sub, options->output);
-  add_top_option(sub, options->top, "How many to list of each in text and Markdown");
+  add_top_option(sub, options->top, "List at most this many rows of each kind in text and Markdown");
   add_color_option(sub, options->color);
   sub.add_flag("--strict", options->strict, "Exit code 4 if a rank is missing, lost data or cannot be read");
   return [options](const Words&) { return ranks_command(*options); };

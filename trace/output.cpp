@@ -182,7 +182,7 @@ Status may_write(const OutputOptions& options, const Target& target) {
   if (!target.exists || options.is_forced) return Done{};
   if (is_protected(target)) return refused(options, "is write-protected", true);
   if (target.there.st_size == 0 || is_of_kind(target.path, options.kind)) return Done{};
-  return refused(options, "exists, and is no " + options.kind.name + " of Tapelens", true);
+  return refused(options, "exists, and is not a Tapelens " + options.kind.name, true);
 }
 
 mode_t usual_mode() {

@@ -310,7 +310,7 @@ trace::Status valid(const Wanted& wanted, const Checks& checks) {
     return all;
   };
   for (const std::string& id : wanted.checks) {
-    if (checks.find(id) == nullptr) return usage("there is no check '" + id + "': there are " + known());
+    if (checks.find(id) == nullptr) return usage("unknown check '" + id + "': the checks are " + known());
   }
   for (const auto& [name, value] : wanted.options) {
     const size_t dot = name.find('.');

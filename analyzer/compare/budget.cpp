@@ -13,7 +13,7 @@ namespace {
 constexpr Metric kMetrics[] = {Metric::peak, Metric::saved, Metric::reserved, Metric::allocations};
 
 trace::Error wrong(std::string_view text, const std::string& why) {
-  return {"'" + std::string(text) + "' is no budget: " + why, trace::ErrorKind::usage};
+  return {"'" + std::string(text) + "' is not a budget: " + why, trace::ErrorKind::usage};
 }
 
 }  // namespace

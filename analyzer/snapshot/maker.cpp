@@ -104,7 +104,7 @@ class SnapshotMaker::Fields {
   uint64_t address(Key key) const { return integer(key).payload; }
   uint64_t bytes(Key key) const {
     const Value& value = integer(key);
-    if (value.is_negative || value.payload > kMostBytes) wrong(key, "is no size");
+    if (value.is_negative || value.payload > kMostBytes) wrong(key, "is not a size");
     return value.payload;
   }
   // No byte of a region may be after the last 64-bit address.
@@ -126,7 +126,7 @@ class SnapshotMaker::Fields {
   }
   int64_t time() const {
     const int64_t time = number(Key::time_us, 0);
-    if (time < 0 || time > kLatest) wrong(Key::time_us, "is no time");
+    if (time < 0 || time > kLatest) wrong(Key::time_us, "is not a time");
     return time;
   }
   bool is_true(Key key) const {
@@ -142,7 +142,7 @@ class SnapshotMaker::Fields {
   const Value& integer(Key key) const {
     const Value* value = (*this)[key];
     if (value == nullptr) wrong(key, "is missing");
-    if (value->kind != Kind::integer) wrong(key, "is no integer");
+    if (value->kind != Kind::integer) wrong(key, "is not an integer");
     return *value;
   }
   [[noreturn]] static void wrong(Key key, const char* what) {

@@ -165,7 +165,7 @@ def summary_of(sealed: bytes) -> bytes:
         if tag == 6:
             return sealed[at + 8:at + 8 + size].replace(socket.gethostname().encode(), b"node1")
         at += 8 + (size + 7) // 8 * 8
-    raise ValueError("there is no summary")
+    raise ValueError("no summary")
 
 
 def made_up_ranks(tool):

@@ -287,7 +287,7 @@ TEST_F(Advise, WrongNamesAreSaid) {
     EXPECT_EQ(status.error().kind, trace::ErrorKind::usage);
     return status.error().message;
   };
-  EXPECT_EQ(refused({{"nothing"}, {}, {}}), "there is no check 'nothing': there are test-a, test-b");
+  EXPECT_EQ(refused({{"nothing"}, {}, {}}), "unknown check 'nothing': the checks are test-a, test-b");
   EXPECT_EQ(refused({{}, {}, {{"test-a.max", "1"}}}), "check 'test-a' has no option 'max': it has min-bytes");
   EXPECT_EQ(refused({{}, {}, {{"min-bytes", "1"}}}),
             "'min-bytes' is not of the form CHECK.OPTION: the checks are test-a, test-b");

@@ -78,7 +78,7 @@ TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
   expect_one_line(check({"--baseline", "report.json"}), 3, "no baseline (a report has not enough)");
   for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
            {"[check\n", "tapelens.toml:1: "},
-           {"[check]\n[ .[[]]][ \"a\" .e\n", "tapelens.toml: it is no TOML"},
+           {"[check]\n[ .[[]]][ \"a\" .e\n", "tapelens.toml: it is not valid TOML"},
            {"[check]\nb\xc3\x88 = []\n", "tapelens.toml:2: "},
            {"[check]\nbudget = []\n", "tapelens.toml:2: [check] has no key 'budget'"},
            {"[check]\n\nbudgets = [1]\n", "tapelens.toml:3: a budget is to be a string"},

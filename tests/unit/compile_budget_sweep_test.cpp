@@ -144,7 +144,7 @@ TEST(Budgets, AProgramThatSetsItsOwnWins) {
   EXPECT_EQ(program.asked, (std::vector<double>{1, 0.5}));
   EXPECT_EQ(found->stop, Stop::set_by_program);
   EXPECT_TRUE(answer_text(*found).starts_with("The program sets the budget itself (1)"));
-  EXPECT_FALSE(is_measured(found->points[1])) << "it is no run with 0.5";
+  EXPECT_FALSE(is_measured(found->points[1])) << "the run is not one with 0.5";
 
   Point partly = at(0.5, 50);
   partly.reading.in_effect = {0.5, 0.7};

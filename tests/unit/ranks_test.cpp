@@ -100,7 +100,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   EXPECT_EQ(early->median, 40);
   ASSERT_EQ(job.ended_badly.size(), 1u);
   EXPECT_EQ(job.ended_badly[0].first.summary.rank, testing::kOutOfMemory);
-  EXPECT_NE(job.ended_badly[0].second.find("out of memory on cuda:0 in step 36: 2.0 GiB asked for"), std::string::npos)
+  EXPECT_NE(job.ended_badly[0].second.find("out of memory on cuda:0 in step 36: 2.0 GiB requested"), std::string::npos)
       << job.ended_badly[0].second;
   EXPECT_EQ(job.missing_count, 0u);
 
