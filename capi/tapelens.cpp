@@ -184,7 +184,7 @@ Result<std::string> rendered(const run::Run& run, const tapelens_report_options&
   const auto options = report_options(wanted, *format);
   if (!options) return options.error();
   advise::Checks checks = plugins::builtin_checks();
-  advise::Wanted of_checks;
+  advise::AdviceOptions of_checks;
   of_checks.sources = check::source_trees(run.file());
   const report::Advising advising{checks, std::move(of_checks), {}};
   auto built = report::build(run, *options, &advising);

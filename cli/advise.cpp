@@ -75,7 +75,7 @@ advise::AllocatorWanted allocator_of(const AdviseCommand& command) {
   return {model::Bytes{static_cast<int64_t>(*parse_bytes(command.fits))}};
 }
 
-int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
+int advise_command(const AdviseCommand& command, const report::Options& options, const advise::AdviceOptions& wanted,
                    advise::Checks& checks) {
   std::vector<std::string> inputs = files_in(command.applying);
   inputs.insert(inputs.end(), command.plugins.begin(), command.plugins.end());
@@ -222,7 +222,7 @@ Run declare_advise(CLI::App& sub) {
     }
     if (options->file.empty()) throw CLI::RequiredError("FILE");
     options->top_given = top->count() > 0;
-    advise::Wanted wanted;
+    advise::AdviceOptions wanted;
     wanted.checks = options->checks;
     if (!options->min_bytes.empty()) {
       const auto bytes = parse_bytes(options->min_bytes);

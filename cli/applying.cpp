@@ -192,6 +192,8 @@ void Rewriting::write(policy::Settings settings) {
   environment_ = policy::environment_of(settings, plan);
 }
 
-Tally Rewriting::tally() const { return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : Tally(); }
+TallySums Rewriting::tally() const {
+  return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : TallySums();
+}
 
 }  // namespace tapelens::cli

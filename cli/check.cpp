@@ -118,7 +118,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
     if (!made) return fail({command.file + ": " + made.error().message, made.error().kind});
     comparison = std::move(*made);
   }
-  const compare::Verdict verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
+  const compare::GateResult verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
   const auto format = std::ranges::find(compare::kVerdictFormats, command.format, &compare::VerdictFormat::name);
   if (const int code = write_output(format->render(verdict, how), output)) return code;
   if (!verdict.passed()) return kNo;

@@ -71,7 +71,7 @@ int export_command(const ExportCommand& command) {
   if (!run) return fail(run.error());
   const exporting::Format& format = *exporting::format_of(command.format);
   advise::Checks checks = all_checks();
-  exporting::Wanted wanted;
+  exporting::ExportSelection wanted;
   if (command.process_given) wanted.process = static_cast<uint32_t>(command.process);
   if (!command.device.empty()) wanted.device = command.device;
   wanted.version = TAPELENS_VERSION;

@@ -28,7 +28,7 @@ int ranks_command(const RanksCommand& command) {
   if (!files) return fail(files.error());
   const trace::OutputOptions output = rendering(command.output, result_kind("ranks", command.format), *files);
   if (const int code = check_outputs({output})) return code;
-  ranks::Reading reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
+  ranks::ReadOptions reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
   if (command.findings) reading.checks = plugins::builtin_checks;
   if (const auto tell = progress_of_parts()) {
     reading.progress = [tell](double share) {

@@ -56,7 +56,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   const auto run = run::Run::open(command.file);
   if (!run) return fail(run.error());
   advise::Checks checks = all_checks();
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   wanted.sources = check::source_trees(command.file);
   const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
   auto built = report::build(*run, options, &advising);

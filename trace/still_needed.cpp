@@ -147,7 +147,7 @@ void StillNeeded::end(std::vector<Ref>& open) {
 }
 
 template <class Record>
-const RecordHeader* StillNeeded::made_up(std::deque<Record>& of, Record record) {
+const RecordHeader* StillNeeded::synthetic(std::deque<Record>& of, Record record) {
   of.push_back(record);
   return &of.back().header;
 }
@@ -171,7 +171,7 @@ StillNeeded::Ref StillNeeded::storage_at(uint64_t address, uint64_t bytes) {
 
 void StillNeeded::freed_unseen(const Ref& allocation, uint64_t address, uint8_t device) {
   allocation->end =
-      just_before(made_up(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address}));
+      just_before(synthetic(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address}));
 }
 
 // Only the last role with the same role, name and parameter is needed.
@@ -220,7 +220,7 @@ void StillNeeded::segment(const SegmentRecord& record) {
       part.address = from;
       part.bytes = to - from;
       Event event = at->second;
-      event.record = made_up(made_segments_, part);
+      event.record = synthetic(made_segments_, part);
       left.push_back(event);
     };
     keep(mapped.address, begin);
@@ -313,7 +313,7 @@ void StillNeeded::node(const Lane& lane, const NodeRecord& record) {
 
 void StillNeeded::died_unseen(const Ref& node, uint64_t address) {
   node->own.clear();
-  node->end = just_before(made_up(
+  node->end = just_before(synthetic(
       made_releases_, {header_of<NodeReleaseRecord>(RecordKind::node_release, kNodeDied), now_.ticks, address}));
 }
 

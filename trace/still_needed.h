@@ -70,7 +70,7 @@ class StillNeeded {
   Ref item_here(const Lane& lane) const;
   void end(std::vector<Ref>& open);
   template <class Record>
-  const RecordHeader* made_up(std::deque<Record>& of, Record record);
+  const RecordHeader* synthetic(std::deque<Record>& of, Record record);
   Event just_before(const RecordHeader* record) const;
   Ref storage_at(uint64_t address, uint64_t bytes);
   void node(const Lane& lane, const NodeRecord& record);

@@ -273,7 +273,7 @@ inline std::span<const Step> whole_steps(const Report& report) {
 // The checks to run, and the options of the advice. They must live until build() returns.
 struct Advising {
   advise::Checks& checks;
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   advise::Progress progress;
   // Also predict the memory that a CUDA device's allocator would reserve. The replay of all requests takes about a
   // second for a few million requests.

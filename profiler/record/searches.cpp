@@ -24,7 +24,7 @@ constexpr uint64_t kBetween = 19;    // time between two searches near a peak, a
 
 // The processor time of a thread for searches, in nanoseconds: a fixed one, and a share of all time. So a program that
 // fills a device in its first second is searched, and one that runs long spends little.
-struct Budget {
+struct SearchTime {
   uint64_t fixed, divisor;
   uint64_t spent = 0;
 
@@ -69,8 +69,8 @@ struct Searches {
   uint64_t end = 0;          // of the last search
   uint64_t owed = 0;         // processor time of the searches since the last wait
   bool is_repeated = false;  // the next safe point searches again: the result has its variable there
-  Budget near_peak{1'000'000'000, 20}, out_of_memory{2'000'000'000, 5};
-  Budget* paying = nullptr;  // of the last search
+  SearchTime near_peak{1'000'000'000, 20}, out_of_memory{2'000'000'000, 5};
+  SearchTime* paying = nullptr;  // of the last search
 
   Shard& shard_of(uint64_t address) { return shards[observe::slot_of(address, kShards)]; }
 };

@@ -364,7 +364,7 @@ bool Version::release_encoded() {
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i) {
     hooks_[i]->encoded_ = encoded[i];
-    hooks_[i]->release(Way::encoded, i == 0 ? bytes_ : 0, encoded[i]->bytes());
+    hooks_[i]->release(ReleaseKind::encoded, i == 0 ? bytes_ : 0, encoded[i]->bytes());
   }
   return true;
 }
@@ -395,7 +395,7 @@ bool Version::release_rematerializable() {
   }
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i)
-    hooks_[i]->release(Way::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
+    hooks_[i]->release(ReleaseKind::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
   return true;
 }
 
@@ -484,7 +484,7 @@ Version::Leaving Version::end_offload() noexcept {
     lock_.assert_held();
     offloaded_->end_copy();
     is_released_ = true;
-    for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(Way::offloaded, i == 0 ? bytes_ : 0, 0);
+    for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(ReleaseKind::offloaded, i == 0 ? bytes_ : 0, 0);
   });
 }
 

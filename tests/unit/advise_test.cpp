@@ -105,7 +105,7 @@ struct Layers : ProcessBuilder {
     optimizer_step(410, 420);
     done();
   }
-  Advice advise(Checks& checks, const Wanted& wanted = {}) const {
+  Advice advise(Checks& checks, const AdviceOptions& wanted = {}) const {
     return advise::advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
   }
 
@@ -117,7 +117,7 @@ struct Layers : ProcessBuilder {
 // The advice for a recording, with the changes that the replay needs to remove any part of the advice.
 class Replayed {
  public:
-  Replayed(const ProcessBuilder& of, Checks& checks, const Wanted& wanted = {})
+  Replayed(const ProcessBuilder& of, Checks& checks, const AdviceOptions& wanted = {})
       : analysis_(of.process, of.text),
         device_(analysis_, kCpu),
         advice(advise::advise(device_, checks, wanted, {}, &changes)) {}
@@ -281,7 +281,7 @@ TEST_F(Advise, SmallFindingsAreLeftOutOfTheSumToo) {
 
 TEST_F(Advise, WrongNamesAreSaid) {
   EXPECT_TRUE(valid({{"test-a"}, {}, {{"test-a.min-bytes", "1"}}}, checks));
-  const auto refused = [&](const Wanted& wanted) {
+  const auto refused = [&](const AdviceOptions& wanted) {
     const trace::Status status = valid(wanted, checks);
     EXPECT_FALSE(status);
     EXPECT_EQ(status.error().kind, trace::ErrorKind::usage);

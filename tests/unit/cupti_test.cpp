@@ -157,7 +157,7 @@ void keep_in_buffer(const MemoryActivity& record) {
   append(g_fake.waiting, record);
 }
 
-struct Told : Sink {
+struct Told : SessionObserver {
   std::vector<Activity> all;
   std::vector<PoolState> pools;
   std::vector<VirtualMemory> physical;
