@@ -179,7 +179,7 @@ Result<std::string> rendered(const run::Run& run, const tapelens_report_options&
     std::string known;
     for (const std::string& one : report::format_names(&report::Format::report))
       known += (known.empty() ? "" : ", ") + one;
-    return usage("unknown format '" + name + "' of a report: the formats are " + known);
+    return usage("unknown report format '" + name + "': the formats are " + known);
   }
   const auto options = report_options(wanted, *format);
   if (!options) return options.error();

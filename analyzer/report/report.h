@@ -111,7 +111,7 @@ using Outside = peak::Outside;
 struct HostMemory {
   Bytes before;           // when the recording began
   Bytes before_peak;      // the peak until then
-  Bytes peak;             // the peak of the process, as far as it is known
+  Bytes peak;             // the peak of the process, as far as known
   Bytes recorded;         // the peak of the recorded CPU memory
   bool is_final = false;  // false: the process was killed, and its peak may be greater
 };

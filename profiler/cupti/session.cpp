@@ -91,7 +91,7 @@ std::string why_not(const Functions& f, Result result, const char* holder) {
       return "CUPTI is not permitted for this user (" + name_of(f, result) +
              "): an administrator has to allow it, NVreg_RestrictProfilingToAdminUsers=0";
     case Result::invalid_kind:
-      return "this CUPTI does not tell of memory (MEMORY2, since CUDA 11.1)";
+      return "this CUPTI cannot report memory (MEMORY2, since CUDA 11.1)";
     default:
       return "CUPTI does not begin: " + name_of(f, result);
   }

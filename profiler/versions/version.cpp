@@ -375,7 +375,7 @@ bool Version::release_rematerializable() {
     return false;
   const auto chain = recompute::chain_of(View{}, *this, dependents_);
   if (!chain) {
-    skipped("what it is made of is not kept");
+    skipped("its inputs are not kept");
     return false;
   }
   if (!is_worth(*chain, recompute::cost_of(*chain, dependents_))) {
@@ -385,7 +385,7 @@ bool Version::release_rematerializable() {
   uint64_t copied = 0;
   // Another thread may have written or freed its inputs since chain_of().
   const uint32_t operators = recompute::operators_from(*chain, dependents_);
-  const char* reason = !pin_sources(operators, copied)                       ? "what it is made of is not kept"
+  const char* reason = !pin_sources(operators, copied)                       ? "its inputs are not kept"
                        : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
                                                                              : nullptr;
   if (reason != nullptr) {

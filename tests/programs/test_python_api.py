@@ -196,7 +196,7 @@ def test_what_cannot_be_read_is_said(file, tmp_path):
         assert str(path) in str(raised.value)
         done = harness.bare([harness.BINARY, "report", path])
         assert done.code == 3 and str(raised.value) in done.stderr
-    with pytest.raises(tapelens.UsageError, match="unknown format 'papyrus'"):
+    with pytest.raises(tapelens.UsageError, match="unknown report format 'papyrus'"):
         tapelens.open(file).report("papyrus")
 
 

@@ -262,7 +262,7 @@ TEST_F(CApi, WhatThereIsNotIsSaidInASentence) {
   const tapelens_report_options options{"papyrus", nullptr, nullptr, nullptr, -1, -1, -1};
   char *text = nullptr, *error = nullptr;
   EXPECT_EQ(tapelens_report(recording.get(), &options, &text, &error), TAPELENS_USAGE);
-  EXPECT_EQ(taken(error).find("unknown format 'papyrus' of a report: the formats are text, "), 0U);
+  EXPECT_EQ(taken(error).find("unknown report format 'papyrus': the formats are text, "), 0U);
 }
 
 TEST_F(CApi, ReportsAreThoseOfTheCommandLine) {

@@ -176,7 +176,7 @@ TEST(Budgets, RunsThatFailAreNeverCounted) {
   EXPECT_EQ(later.points.size(), 3U);
   EXPECT_EQ(knee(later)->budget, 0.2);
   EXPECT_TRUE(is_remarked(later, "Of 0.5 nothing is known."));
-  EXPECT_NE(budget_text(later, {}).find("What the run with 0.5 wrote last:\nValueError: no\n"), std::string::npos);
+  EXPECT_NE(budget_text(later, {}).find("Last output of the run with 0.5:\nValueError: no\n"), std::string::npos);
 
   failed.budget = 1;
   const Sweep first = of({failed, at(0.5, 50)});
