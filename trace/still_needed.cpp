@@ -141,7 +141,7 @@ StillNeeded::Ref StillNeeded::item_here(const Lane& lane) const {
 }
 
 void StillNeeded::end(std::vector<Ref>& open) {
-  if (open.empty()) return lose(Loss::unmatched_event);
+  if (open.empty()) return count_lost(Loss::unmatched_event);
   open.back()->end = now_;
   open.pop_back();
 }
@@ -152,7 +152,7 @@ const RecordHeader* StillNeeded::synthetic(std::deque<Record>& of, Record record
   return &of.back().header;
 }
 
-void StillNeeded::lose(Loss kind) {
+void StillNeeded::count_lost(Loss kind) {
   Lost& lost = lost_[kind];
   if (lost.count++ == 0) lost.since = now_.ticks;
 }
@@ -330,7 +330,7 @@ void StillNeeded::node_release(const NodeReleaseRecord& record) {
 
 void StillNeeded::save(const SaveRecord& record) {
   const Ref node = book_.node_at(record.node);
-  if (!node || record.header.id == 0) lose(Loss::unattributed_save);
+  if (!node || record.header.id == 0) count_lost(Loss::unattributed_save);
   const Ref of = storage_at(record.storage, record.storage_bytes);
   if (!node) return;
   node->own.push_back(item());
@@ -359,7 +359,7 @@ void StillNeeded::evaluation_begin(Lane& lane, const EvaluationRecord& record) {
 // Only the last evaluation of a live node is needed. It shows whether the node was used, and which saves the evaluation
 // released.
 void StillNeeded::evaluation_end(Lane& lane) {
-  if (lane.evaluations.empty()) return lose(Loss::unmatched_event);
+  if (lane.evaluations.empty()) return count_lost(Loss::unmatched_event);
   const Ref evaluation = lane.evaluations.back();
   end(lane.evaluations);
   const Ref node = book_.node_at(as<EvaluationRecord>(evaluation->begin.record).node);

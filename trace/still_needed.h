@@ -85,10 +85,10 @@ class StillNeeded {
   void outside(const OutsideRecord& record);
   void virtual_memory(const VirtualMemoryRecord& record);
   void memory_pool(const MemoryPoolRecord& record);
-  void lose(Loss kind);
+  void count_lost(Loss kind);
 
   // The book's follower.
-  void unmatched() { lose(Loss::unmatched_event); }
+  void unmatched() { count_lost(Loss::unmatched_event); }
   void freed(const Ref& allocation) { allocation->end = now_; }
   void freed_unseen(const Ref& allocation, uint64_t address, uint8_t device);
   void died_unseen(const Ref& node, uint64_t address);

@@ -295,7 +295,7 @@ peak::Replay::Outcome without(const Process& process, const peak::Replay& replay
   std::vector<uint8_t> claimed(size_t{process.saves.rows()} + 1);
   std::vector<peak::WhatIf> shares;
   shares.reserve(changes.size());
-  for (const Change* change : changes) shares.push_back(share(process, change->what, claimed));
+  for (const Change* change : changes) shares.push_back(without_claimed(process, change->what, claimed));
   std::vector<const peak::WhatIf*> all;
   for (const peak::WhatIf& one : shares) all.push_back(&one);
   return replay.without(all);

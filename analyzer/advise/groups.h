@@ -42,7 +42,7 @@ class Groups final : public check::Sink {
 
 // Reduces a change to the saves that earlier changes have not dropped. Adds its saves to `claimed` (by SaveId). Without
 // a remaining save of an allocation, the extra memory in its place is not needed either.
-peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
+peak::WhatIf without_claimed(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
 
 // The maximum bytes of the occurrences at one moment, each allocation counted once.
 Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);

@@ -396,14 +396,14 @@ TEST(Share, ASaveIsDroppedByOneFindingOnly) {
   peak::WhatIf change{{first, second}, {}, {}, {{x, {Time{3}, Time{4}}, Bytes{1}}, {y, {Time{3}, Time{4}}, Bytes{2}}}};
   change.keeps = {{x, y, Time{4}}};
   std::vector<uint8_t> claimed(b.process.saves.rows() + 1);
-  EXPECT_EQ(share(b.process, {{first}, {}, {}, {}}, claimed).without.size(), 1U);
-  const peak::WhatIf left = share(b.process, change, claimed);
+  EXPECT_EQ(without_claimed(b.process, {{first}, {}, {}, {}}, claimed).without.size(), 1U);
+  const peak::WhatIf left = without_claimed(b.process, change, claimed);
   ASSERT_EQ(left.without.size(), 1U);
   EXPECT_EQ(left.without[0], second);
   ASSERT_EQ(left.extras.size(), 1U);
   EXPECT_EQ(left.extras[0].instead_of, y);
   EXPECT_TRUE(left.keeps.empty());
-  EXPECT_TRUE(share(b.process, change, claimed).without.empty());
+  EXPECT_TRUE(without_claimed(b.process, change, claimed).without.empty());
 }
 
 TEST(Entries, APatchMendsOnlyTheFindingsThatHaveIt) {
