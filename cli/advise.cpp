@@ -111,7 +111,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
     if (const int code = write_patch(patch.files, report.advice->sources.root, patch_output)) return code;
   }
   if (command.strict && !report.recording.complete) {
-    say(command.file + ": data was lost: tapelens report says what is not complete");
+    say(command.file + ": data was lost: tapelens report lists the losses");
     return kDataLost;
   }
   if (const int64_t count = command.fail_on.empty() ? 0 : grave(*report.advice, command.fail_on)) {
@@ -121,7 +121,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   }
   if (!command.fail_on.empty() && !report.recording.complete) {
     say(command.file + ": the recorded part has no finding of severity " + command.fail_on +
-        ", but data was lost: tapelens report says what is not complete");
+        ", but data was lost: tapelens report lists the losses");
     return kDataLost;
   }
   return kFine;

@@ -46,7 +46,7 @@ int ranks_command(const RanksCommand& command) {
   if (const int code = write_output(format->render(*job, style), output)) return code;
   const bool is_whole = job->left_out.empty() && job->missing_count == 0 && job->incomplete == 0;
   if (!command.strict || is_whole) return kFine;
-  say("not all ranks are here and whole: see what is missing, left out or incomplete");
+  say("some ranks are missing, omitted or incomplete: the output names them");
   return kDataLost;
 }
 

@@ -65,7 +65,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   say_refused(*built->advice);
   if (const int code = render(command, output, *built)) return code;
   if (command.strict && !built->recording.complete) {
-    say(command.file + ": data was lost: see what the report says is not complete");
+    say(command.file + ": data was lost: the report lists the losses");
     return kDataLost;
   }
   const NamedPeak largest = largest_peak(*built);
@@ -77,7 +77,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   const bool is_measured = built->recording.complete && report::hidden_text(built->processes).empty();
   if (!command.fail_above.empty() && !is_measured) {
     say(command.file + ": the recorded part is not above " + text::bytes_text(limit) +
-        ", but not all was recorded: see what the report says is missing");
+        ", but the recording is incomplete: the report lists the losses");
     return kDataLost;
   }
   return kFine;

@@ -365,7 +365,7 @@ class Measuring:
             for row in process.losses.rows():
                 since = row["since_ns"]
                 if row["kind"] in LOST and (row["kind"] == "steps_left_out" or since is None or since < run.end_ns):
-                    run.unmeasured = run.unmeasured or f"not all was recorded: {row['message']}"
+                    run.unmeasured = run.unmeasured or f"the recording is incomplete: {row['message']}"
             run.peaks += process.peaks_between(run.begin_ns, run.end_ns, top=top)
 
     def limits_of(self, test: Test) -> list[Limit]:
