@@ -64,8 +64,9 @@ int list_checks(const std::string& id, const std::vector<std::string>& plugins, 
   const advise::Checks::Entry* entry = checks.find(id);
   if (entry == nullptr) {
     const auto meant = nearest(id, ids(checks));
-    throw CLI::ValidationError("unknown check '" + id + "'" +
-                               (meant ? ", did you mean '" + *meant + "'?" : ": tapelens advise --list lists them"));
+    throw CLI::ValidationError(
+        "unknown check '" + id + "'" +
+        (meant ? ", did you mean '" + *meant + "'?" : ": tapelens advise --list lists the checks"));
   }
   explain(page, *entry);
   return print_output(page.take());
