@@ -200,7 +200,7 @@ Run declare_check(CLI::App& sub) {
     const auto limits = limits_of(settings);
     if (!limits) throw wrong(limits.error().message);
     if (settings.baseline.empty() && limits->budgets.empty() && options->write_baseline.empty()) {
-      throw wrong("there is nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
+      throw wrong("there is nothing to compare the run with: give --budget, --baseline or a tapelens.toml");
     }
     return check_command(*options, settings, *limits);
   };

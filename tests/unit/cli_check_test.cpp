@@ -66,7 +66,7 @@ TEST_F(Gating, SettingsComeFromAFileAndOptionsStandOverIt) {
 }
 
 TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
-  expect_one_line(check(), 2, "nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
+  expect_one_line(check(), 2, "nothing to compare the run with: give --budget, --baseline or a tapelens.toml");
   expect_one_line(check({"--budget", "peek<=1MiB"}), 2,
                   "'peek' is not a metric: use peak, saved, reserved or allocations");
   expect_one_line(check({"--budget", "peak<=1MiB", "--tolerance", "much"}), 2,
