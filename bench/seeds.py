@@ -27,7 +27,7 @@ def main():
     parser.add_argument("names", nargs="*", default=list(SEEDS), metavar="NAME", help=", ".join(SEEDS))
     names = parser.parse_args().names
     if unknown := set(names) - set(SEEDS):
-        parser.error(f"unknown seed {', '.join(sorted(unknown))}: the seeds are {', '.join(SEEDS)}")
+        parser.error(f"there is no seed {', '.join(sorted(unknown))}: there are {', '.join(SEEDS)}")
     print(f"{'seed':<26}{'with':<24}{'peak MB':>9}{'after':>9}{'last step':>11}{'after':>9}{'saved':>9}{'after':>9}  same bits")
     wrong = False
     for name in names:
