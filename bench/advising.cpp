@@ -81,7 +81,7 @@ int advise(const std::string& path) {
 
   advise::Checks checks = plugins::builtin_checks();
   for (const auto& entry : checks.entries()) {
-    advise::Wanted only;
+    advise::AdviceOptions only;
     only.checks.emplace_back(entry.check->info().id);
     clock = {};
     const auto advice = advise::advise(device, checks, only);

@@ -57,7 +57,7 @@ def main():
         print(*PROGRAMS, sep="\n")
         return
     if unknown := set(arguments.programs) - set(PROGRAMS):
-        parser.error(f"there is no program {', '.join(sorted(unknown))}: --list lists them")
+        parser.error(f"unknown program {', '.join(sorted(unknown))}: --list lists the programs")
     width = max(map(len, PROGRAMS))
     print(f"{'program':{width}}  {'level':8}  {'of':5}  {'bare':>13}  {'predicted':>27}  {'measured':>13}  {'off':>8}")
     wrong = 0

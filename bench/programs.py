@@ -106,7 +106,7 @@ def main():
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in PACKAGES]
     if unknown:
-        parser.error(f"there is no program {', '.join(unknown)}")
+        parser.error(f"unknown program {', '.join(unknown)}")
     print(row(HEADINGS))
     print("|" + "|".join("-" * (width + 2) for width in WIDTHS) + "|")
     verdicts, bad = {}, 0

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "testing/made_up_ranks.h"
 #include "testing/synthetic.h"
+#include "testing/synthetic_ranks.h"
 #include "trace/seal.h"
 
 namespace {
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   if (const auto written = testing::write_synthetic_spool(spools + "/1.spool", options); !written) {
     return fail(written.error());
   }
-  const testing::MadeUpRanks made_up(world, TAPELENS_VERSION);
+  const testing::SyntheticRanks synthetic(world, TAPELENS_VERSION);
   size_t bytes = 0;
   for (uint32_t rank = 0; rank < world; ++rank) {
     trace::SealOptions sealing;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     sealing.output = folder + "/rank" + std::to_string(rank) + ".tapelens";
     sealing.command = "python train.py";
     sealing.summarize = [&](const std::string&) {
-      std::string summary = ranks::summary_json(made_up.of(static_cast<int32_t>(rank)));
+      std::string summary = ranks::summary_json(synthetic.of(static_cast<int32_t>(rank)));
       bytes += summary.size();
       return summary;
     };

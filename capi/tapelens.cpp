@@ -75,11 +75,11 @@ Result<capi::Selection> selected(const tapelens_recording* recording, const tape
   capi::Selection selection;
   selection.table = tables::table_named(wanted->table);
   if (selection.table == nullptr) {
-    return usage("there is no table " + std::string(wanted->table) + ": there are " + names(tables::all_tables()));
+    return usage("unknown table '" + std::string(wanted->table) + "': the tables are " + names(tables::all_tables()));
   }
   const uint32_t processes = recording->opened->run().processes();
   if (wanted->process >= static_cast<int64_t>(processes)) {
-    return usage("there is no process " + std::to_string(wanted->process) + ": the recording has " +
+    return usage("process " + std::to_string(wanted->process) + " is not in the recording, which has " +
                  std::to_string(processes) + ", counted from 0");
   }
   selection.first_process = wanted->process < 0 ? 0 : static_cast<uint32_t>(wanted->process);
@@ -155,7 +155,8 @@ Result<report::Options> report_options(const tapelens_report_options& wanted, co
   if (wanted.at != nullptr) {
     const auto at = report::parse_at(wanted.at);
     if (!at)
-      return usage("'" + std::string(wanted.at) + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s");
+      return usage("'" + std::string(wanted.at) +
+                   "' is not a moment: use peak, step:N, oom, oom:N, or a time like 1.5s");
     options.at = *at;
   }
   if (wanted.by != nullptr) {
@@ -164,7 +165,7 @@ Result<report::Options> report_options(const tapelens_report_options& wanted, co
     options.by = *by;
   }
   options.top = wanted.top >= 0 ? static_cast<size_t>(wanted.top) : format.rows;
-  if (wanted.pid > UINT32_MAX) return usage("there is no process " + std::to_string(wanted.pid));
+  if (wanted.pid > UINT32_MAX) return usage(std::to_string(wanted.pid) + " is not a process id");
   if (wanted.pid >= 0) options.process = static_cast<uint32_t>(wanted.pid);
   if (wanted.device != nullptr) options.device = wanted.device;
   options.is_pictured = format.is_pictured;
@@ -178,12 +179,12 @@ Result<std::string> rendered(const run::Run& run, const tapelens_report_options&
     std::string known;
     for (const std::string& one : report::format_names(&report::Format::report))
       known += (known.empty() ? "" : ", ") + one;
-    return usage("there is no format " + name + " of a report: there are " + known);
+    return usage("unknown report format '" + name + "': the formats are " + known);
   }
   const auto options = report_options(wanted, *format);
   if (!options) return options.error();
   advise::Checks checks = plugins::builtin_checks();
-  advise::Wanted of_checks;
+  advise::AdviceOptions of_checks;
   of_checks.sources = check::source_trees(run.file());
   const report::Advising advising{checks, std::move(of_checks), {}};
   auto built = report::build(run, *options, &advising);
@@ -261,7 +262,8 @@ int tapelens_between(tapelens_recording* recording, uint32_t process, int64_t be
   return guarded(error, [&]() -> Status {
     const auto grouping = peak::parse_by(by != nullptr ? by : "field");
     if (!grouping) return usage("unknown grouping '" + std::string(by) + "'");
-    if (process >= recording->opened->run().processes()) return usage("there is no process " + std::to_string(process));
+    if (process >= recording->opened->run().processes())
+      return usage("process " + std::to_string(process) + " is not in the recording");
     if (begin_ns < 0 || end_ns < begin_ns) return usage("begin_ns must not be negative or after end_ns");
     const auto part = recording->opened->part(*tables::table_named("timeline"), process);
     const auto peaks = capi::peaks_between(*part, {trace::Time{begin_ns}, trace::Time{end_ns}}, *grouping, groups);

@@ -75,7 +75,7 @@ advise::AllocatorWanted allocator_of(const AdviseCommand& command) {
   return {model::Bytes{static_cast<int64_t>(*parse_bytes(command.fits))}};
 }
 
-int advise_command(const AdviseCommand& command, const report::Options& options, const advise::Wanted& wanted,
+int advise_command(const AdviseCommand& command, const report::Options& options, const advise::AdviceOptions& wanted,
                    advise::Checks& checks) {
   std::vector<std::string> inputs = files_in(command.applying);
   inputs.insert(inputs.end(), command.plugins.begin(), command.plugins.end());
@@ -97,8 +97,8 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   const size_t entry = entry_of(command, *report.advice);
   if (entry == SIZE_MAX) {
     const size_t entries = report.advice->entries.size();
-    return fail({command.file + ": there is no finding " + command.finding +
-                     (entries == 0 ? ": nothing was found" : ": they are 1 to " + std::to_string(entries)),
+    return fail({command.file + ": unknown finding " + command.finding +
+                     (entries == 0 ? ": nothing was found" : ": the findings are 1 to " + std::to_string(entries)),
                  trace::ErrorKind::usage});
   }
   if (const int code = write_output(rendered(command, report, checks, entry), output)) return code;
@@ -111,7 +111,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
     if (const int code = write_patch(patch.files, report.advice->sources.root, patch_output)) return code;
   }
   if (command.strict && !report.recording.complete) {
-    say(command.file + ": data was lost: tapelens report says what is not complete");
+    say(command.file + ": data was lost: tapelens report lists the losses");
     return kDataLost;
   }
   if (const int64_t count = command.fail_on.empty() ? 0 : grave(*report.advice, command.fail_on)) {
@@ -121,7 +121,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
   }
   if (!command.fail_on.empty() && !report.recording.complete) {
     say(command.file + ": the recorded part has no finding of severity " + command.fail_on +
-        ", but data was lost: tapelens report says what is not complete");
+        ", but data was lost: tapelens report lists the losses");
     return kDataLost;
   }
   return kFine;
@@ -176,16 +176,17 @@ Run declare_advise(CLI::App& sub) {
       "  4   data was lost, and --strict was given or no finding is that severe");
   const auto options = std::make_shared<AdviseCommand>();
   sub.add_option("FILE", options->file, "The recording")->type_name("");
-  CLI::Option* list = sub.add_option("--list", options->listed, "List all checks, or explain this one, and end")
+  CLI::Option* list = sub.add_option("--list", options->listed, "List all checks, or explain one, and exit")
                           ->type_name("CHECK")
                           ->expected(0, 1);
-  sub.add_option("--check", options->checks, "Only this check; may be given more than once")->type_name("CHECK");
-  sub.add_option("--min-bytes", options->min_bytes, "Leave out findings of less")->type_name("SIZE");
-  CLI::Option* top = sub.add_option("--top", options->top, "How many to list in text and Markdown")
+  sub.add_option("--check", options->checks, "Run only this check; may be given more than once")->type_name("CHECK");
+  sub.add_option("--min-bytes", options->min_bytes, "Omit findings smaller than this")->type_name("SIZE");
+  CLI::Option* top = sub.add_option("--top", options->top, "List at most this many entries in text and Markdown")
                          ->type_name("N")
                          ->check(whole_number(0));
-  CLI::Option* all = sub.add_flag("--all", options->all, "In text: every finding with its evidence, small ones too");
-  sub.add_option("--finding", options->finding, "In text: this one alone, with its evidence; its number, or its id")
+  CLI::Option* all =
+      sub.add_flag("--all", options->all, "In text: show every finding with its evidence, also small ones");
+  sub.add_option("--finding", options->finding, "In text: show only the entry with this number or id, and its evidence")
       ->type_name("N")
       ->excludes(all);
   add_format_option(sub, options->format, "Output format", &report::Format::advice);
@@ -195,16 +196,18 @@ Run declare_advise(CLI::App& sub) {
   sub.add_option("--patch", options->patch, "Also write the patches of all findings to a file, as git apply takes them")
       ->type_name("PATH");
   add_choosing_options(sub, options->applying);
-  sub.add_option("--plugin", options->plugins, "A shared library with further checks; may be given more than once")
+  sub.add_option("--plugin", options->plugins,
+                 "Load further checks from this shared library; may be given more than once")
       ->type_name("PATH");
   sub.add_option("--option", options->options, "An option of a check; may be given more than once")
       ->type_name("CHECK.NAME=VALUE");
-  sub.add_option("--fits", options->fits, "Also say what would make the run fit into so much memory of a CUDA device")
+  sub.add_option("--fits", options->fits,
+                 "Also list the changes with which the run fits in this much memory of a CUDA device")
       ->type_name("SIZE");
-  CLI::Option* process =
-      add_process_option(sub, options->process, "A process by its pid; that of the device if not given");
+  CLI::Option* process = add_process_option(
+      sub, options->process, "Select the process with this pid; by default the one with the device's peak");
   sub.add_option("--device", options->device,
-                 "A device, like cpu; a GPU before the CPU, then the largest peak, if not given")
+                 "Select a device, like cpu; by default a GPU before the CPU, then the largest peak")
       ->type_name("NAME");
   with_choices(
       sub.add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one"),
@@ -219,7 +222,7 @@ Run declare_advise(CLI::App& sub) {
     }
     if (options->file.empty()) throw CLI::RequiredError("FILE");
     options->top_given = top->count() > 0;
-    advise::Wanted wanted;
+    advise::AdviceOptions wanted;
     wanted.checks = options->checks;
     if (!options->min_bytes.empty()) {
       const auto bytes = parse_bytes(options->min_bytes);

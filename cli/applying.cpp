@@ -40,7 +40,7 @@ void check_id(const std::string& id) {
   const std::vector<std::string>& known = known_rewrites();
   if (std::ranges::find(known, id) != known.end()) return;
   const auto meant = nearest(id, known);
-  throw CLI::ValidationError("--allow", "there is no rewrite '" + id + "', only " + all_of(known) +
+  throw CLI::ValidationError("--allow", "unknown rewrite '" + id + "': the rewrites are " + all_of(known) +
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
@@ -114,7 +114,7 @@ void add_choosing_options(CLI::App& sub, ApplyingOptions& options) {
   sub.add_option("--recompute-budget", options.budget, "Share of a step's estimated cost that recomputation may take")
       ->type_name("SHARE")
       ->default_str("5%; 34% with --apply recompute");
-  sub.add_option("--host-memory", options.host_memory, "The most memory of the host for offloaded saves")
+  sub.add_option("--host-memory", options.host_memory, "Limit of host memory for offloaded saves")
       ->type_name("SIZE")
       ->default_str("half of the free memory");
   sub.add_option("--rewrite-min-bytes", options.min_bytes, "Do not rewrite smaller storages")
@@ -127,7 +127,7 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
   add_choosing_options(sub, options);
   sub.add_flag("--poison", options.poison, "Fill dropped tensors with NaN, to expose wrong reads");
   repeatable(sub.add_option("--rewrite-plugin", options.plugins,
-                            "A shared library with further rewrites; may be given more than once")
+                            "Load further rewrites from this shared library; may be given more than once")
                  ->type_name("PATH"));
 }
 
@@ -196,6 +196,8 @@ void Rewriting::write(policy::Settings settings) {
   environment_ = policy::environment_of(settings, plan);
 }
 
-Tally Rewriting::tally() const { return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : Tally(); }
+TallySums Rewriting::tally() const {
+  return folder_ && *folder_ ? read_tally(folder_->path() + "/tally") : TallySums();
+}
 
 }  // namespace tapelens::cli

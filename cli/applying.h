@@ -43,7 +43,7 @@ class Rewriting {
   const std::string& reason() const { return reason_; }
   // Without rewrites it clears the settings that this process inherited.
   const Environment& environment() const { return environment_; }
-  Tally tally() const;  // after the run
+  TallySums tally() const;  // after the run
 
  private:
   void write(policy::Settings settings);

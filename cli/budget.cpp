@@ -94,14 +94,14 @@ Run declare_budget(CLI::App& sub) {
       ->type_name("LIST")
       ->capture_default_str();
   sub.add_option("--steps", options->steps,
-                 "End each run after so many steps of the optimizer, the first of which compiles; all: let it end")
+                 "End each run after N optimizer steps, of which the first compiles; all: do not end it")
       ->type_name("N|all")
       ->capture_default_str();
   sub.add_option("--limit", options->limit, "Time limit of each run: 120s, 10m")
       ->type_name("TIME")
       ->capture_default_str();
   add_simulating_options(sub, options->simulating);
-  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_format_option(sub, options->format, "Output for a person or a program", {"text", "json"});
   add_output_option(sub, options->output);
   add_color_option(sub, options->color);
   sub.add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")

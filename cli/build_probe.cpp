@@ -329,13 +329,13 @@ Run declare_build_probe(CLI::App& sub) {
   const auto options = std::make_shared<BuildProbeOptions>();
   const char* compiler = getenv("CXX");
   options->compiler = compiler != nullptr && *compiler != 0 ? compiler : "g++";
-  sub.add_option("--python", options->python, "The interpreter whose PyTorch it is")
+  sub.add_option("--python", options->python, "Build for the PyTorch of this interpreter")
       ->type_name("PYTHON")
       ->capture_default_str();
-  sub.add_option("--torch", options->torch, "The folder of a PyTorch or LibTorch, with lib/ and include/")
+  sub.add_option("--torch", options->torch, "Build for the PyTorch or LibTorch in this folder, with lib/ and include/")
       ->type_name("DIR")
       ->excludes("--python");
-  sub.add_option("--compiler", options->compiler, "$CXX, or g++")->type_name("CXX");
+  sub.add_option("--compiler", options->compiler, "The compiler; by default $CXX, or g++")->type_name("CXX");
   sub.add_flag("--force", options->force, "Build the probe even if one for this PyTorch exists");
   return [options](const Words&) { return build_probe(*options); };
 }

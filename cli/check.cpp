@@ -118,7 +118,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
     if (!made) return fail({command.file + ": " + made.error().message, made.error().kind});
     comparison = std::move(*made);
   }
-  const compare::Verdict verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
+  const compare::GateResult verdict = compare::judge(*run, comparison ? &*comparison : nullptr, limits);
   const auto format = std::ranges::find(compare::kVerdictFormats, command.format, &compare::VerdictFormat::name);
   if (const int code = write_output(format->render(verdict, how), output)) return code;
   if (!verdict.passed()) return kNo;
@@ -155,7 +155,7 @@ Run declare_check(CLI::App& sub) {
       "  2   wrong usage\n"
       "  3   a file cannot be read\n"
       "  4   nothing regressed, but a recording is incomplete\n"
-      "  5   there is nothing to compare");
+      "  5   nothing to compare");
   const auto options = std::make_shared<CheckCommand>();
   sub.add_option("FILE", options->file, "The recording")->required()->type_name("");
   repeatable(
@@ -165,25 +165,25 @@ Run declare_check(CLI::App& sub) {
                  "The run to compare with: a recording, or a file of --write-baseline (.json)")
       ->type_name("FILE");
   sub.add_option("--tolerance", options->given.tolerance,
-                 "How much more than the baseline is allowed; 1% if not given: less is rounding and Python's collector")
+                 "Allowed increase over the baseline; by default 1%, because runs of one program differ by less")
       ->type_name("PERCENT");
   std::vector<std::string> severities = severity_names();
   severities.insert(severities.begin(), "none");
   with_choices(sub.add_option("--fail-on", options->given.fail_on,
                               "Fail on new findings of this severity or a higher one, if they raise the peak by more "
-                              "than the tolerance; warning if not given"),
+                              "than the tolerance; by default warning"),
                severities);
   sub.add_option("--config", options->config,
-                 "Settings; tapelens.toml in the current folder if not given, if there is one")
+                 "Settings file; by default tapelens.toml in the current folder, if it exists")
       ->type_name("FILE");
-  sub.add_option("--write-baseline", options->write_baseline, "Write what this run needs to a file, for --baseline")
+  sub.add_option("--write-baseline", options->write_baseline, "Write the figures of this run to a file, for --baseline")
       ->type_name("FILE");
   add_format_option(
       sub, options->format,
-      "For a person, a job's summary, a test report, code scanning, a program, or annotations of a pull request",
+      "Output for a person, a job's summary, a test report, code scanning, a program, or annotations of a pull request",
       format_names());
   add_output_option(sub, options->output);
-  add_top_option(sub, options->top, "How many groups to list in text and Markdown");
+  add_top_option(sub, options->top, "List at most this many groups in text and Markdown");
   add_color_option(sub, options->color);
   return [options](const Words&) {
     GateSettings from_file;
@@ -200,7 +200,7 @@ Run declare_check(CLI::App& sub) {
     const auto limits = limits_of(settings);
     if (!limits) throw wrong(limits.error().message);
     if (settings.baseline.empty() && limits->budgets.empty() && options->write_baseline.empty()) {
-      throw wrong("there is nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
+      throw wrong("there is nothing to compare the run with: give --budget, --baseline or a tapelens.toml");
     }
     return check_command(*options, settings, *limits);
   };

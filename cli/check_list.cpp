@@ -41,7 +41,7 @@ void explain(Page& page, const advise::Checks::Entry& entry) {
     page.heading("Options", "tapelens advise FILE --option " + std::string(info.id) + ".NAME=VALUE");
   for (const check::Option& option : info.options) {
     page.paragraph("  " + std::string(option.name) + "  ",
-                   std::string(option.help) + " (" + std::string(option.default_value) + " if not given)");
+                   std::string(option.help) + " [default: " + std::string(option.default_value) + "]");
   }
   page.line("");
   std::string facts = "Version " + std::to_string(info.version) + ", " + entry.origin;
@@ -64,8 +64,9 @@ int list_checks(const std::string& id, const std::vector<std::string>& plugins, 
   const advise::Checks::Entry* entry = checks.find(id);
   if (entry == nullptr) {
     const auto meant = nearest(id, ids(checks));
-    throw CLI::ValidationError("there is no check '" + id + "'" +
-                               (meant ? ", did you mean '" + *meant + "'?" : ": tapelens advise --list lists them"));
+    throw CLI::ValidationError(
+        "unknown check '" + id + "'" +
+        (meant ? ", did you mean '" + *meant + "'?" : ": tapelens advise --list lists the checks"));
   }
   explain(page, *entry);
   return print_output(page.take());

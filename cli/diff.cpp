@@ -58,20 +58,20 @@ Run declare_diff(CLI::App& sub) {
       "  0   success; tapelens check fails on changes\n"
       "  2   wrong usage\n"
       "  3   a file cannot be read\n"
-      "  5   there is nothing to compare");
+      "  5   nothing to compare");
   const auto options = std::make_shared<DiffCommand>();
   sub.add_option("A", options->a, "The run before: a recording, or a file of check --write-baseline (.json)")
       ->required()
       ->type_name("");
   sub.add_option("B", options->b, "The run after")->required()->type_name("");
   repeatable(with_choices(
-      sub.add_option("--by", options->by, "Group the change by this; may be given more than once; all if not given"),
+      sub.add_option("--by", options->by, "Group the change by this; may be given more than once; by default all"),
       {std::begin(compare::kByNames), std::end(compare::kByNames)}));
   std::vector<std::string> names;
   for (const compare::DiffFormat& format : compare::kDiffFormats) names.emplace_back(format.name);
-  add_format_option(sub, options->format, "For a person, a pull request or a program", names);
+  add_format_option(sub, options->format, "Output for a person, a pull request or a program", names);
   add_output_option(sub, options->output);
-  add_top_option(sub, options->top, "How many to list of each in text and Markdown");
+  add_top_option(sub, options->top, "List at most this many rows of each kind in text and Markdown");
   add_color_option(sub, options->color);
   return [options](const Words&) { return diff_command(*options); };
 }

@@ -182,7 +182,7 @@ int doctor(const std::vector<std::string>& command) {
   examine_folder(findings);
   examine_machine(findings);
   std::printf(findings.works() ? "Recording will work: tapelens record -- %s ...\n"
-                               : "Recording will not work for %s until what is marked BAD is fixed.\n",
+                               : "Recording will not work for %s: fix the items marked BAD.\n",
               text::shell_quote(program).c_str());
   return findings.works() ? kFine : kNo;
 }

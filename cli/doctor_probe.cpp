@@ -56,7 +56,8 @@ PythonFacts ask_python(const std::string& python, const std::string& preload) {
   std::getline(lines, facts.torch);
   std::getline(lines, facts.torch_folder);
   facts.preloaded = preloaded == "True";
-  if (std::sscanf(facts.version.c_str(), "%d.%d", &facts.major, &facts.minor) != 2) facts.error = "it is no Python";
+  if (std::sscanf(facts.version.c_str(), "%d.%d", &facts.major, &facts.minor) != 2)
+    facts.error = "it is not a Python interpreter";
   return facts;
 }
 

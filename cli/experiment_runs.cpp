@@ -85,7 +85,7 @@ trace::Result<std::optional<Attempt>> ExperimentRuns::run(const experiment::Vari
     attempt.reading = std::move(*reading);
   }
   if (variation.rewrites.on) {
-    const Tally tally = rewriting.tally();
+    const TallySums tally = rewriting.tally();
     attempt.was_rewritten = !tally.applied.empty();
     attempt.rewritten = describe(tally);
   }

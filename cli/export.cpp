@@ -71,7 +71,7 @@ int export_command(const ExportCommand& command) {
   if (!run) return fail(run.error());
   const exporting::Format& format = *exporting::format_of(command.format);
   advise::Checks checks = all_checks();
-  exporting::Wanted wanted;
+  exporting::ExportSelection wanted;
   if (command.process_given) wanted.process = static_cast<uint32_t>(command.process);
   if (!command.device.empty()) wanted.device = command.device;
   wanted.version = TAPELENS_VERSION;
@@ -118,15 +118,15 @@ Run declare_export(CLI::App& sub) {
   sub.add_option("FILE", options->file, "The recording")->required()->type_name("");
   with_choices(sub.add_option("--format", options->format, "The format to write"), names)->required();
   sub.add_option("-o,--output", options->output,
-                 "The file, or with parquet the folder; named after the recording if not given; - is standard "
+                 "The file, or with parquet the folder; by default named after the recording; - is standard "
                  "output, but not for sqlite and parquet")
       ->type_name("PATH");
   CLI::Option* process = add_process_option(
-      sub, options->process, "A process by its pid; if not given all, in a snapshot the one with the peak");
-  sub.add_option("--device", options->device, "A device, like cpu or cuda:0; all if not given")->type_name("NAME");
+      sub, options->process, "Select the process with this pid; by default all, for a snapshot the one with the peak");
+  sub.add_option("--device", options->device, "Select a device, like cpu or cuda:0; by default all")->type_name("NAME");
   add_force_option(sub, options->is_forced);
   sub.add_option("--python", options->python,
-                 "The Python that has the package tapelens, for --format parquet; python3 if not given")
+                 "With --format parquet: the Python that has the package tapelens; by default python3")
       ->type_name("PATH");
   return [options, process](const Words&) {
     options->process_given = process->count() > 0;

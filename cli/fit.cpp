@@ -163,7 +163,7 @@ Run declare_fit(CLI::App& sub) {
              "H100:24GiB, H100x8)")
           ->type_name("GPU")
           ->delimiter(','));
-  sub.add_flag("--list-gpus", options->lists_gpus, "List the GPUs that can be simulated, and end");
+  sub.add_flag("--list-gpus", options->lists_gpus, "List the GPUs that can be simulated, and exit");
   sub.add_option("--vary", options->vary,
                  "The sizes: 1..256, 8..512:8 (multiples of 8), 8,16,32. Without it the command runs unchanged")
       ->type_name("SIZES");
@@ -171,7 +171,7 @@ Run declare_fit(CLI::App& sub) {
       ->type_name("TEXT")
       ->capture_default_str();
   sub.add_flag("--all", options->every, "Run every size, not only those that the search needs");
-  sub.add_option("--steps", options->steps, "End each run after so many steps of the optimizer; all: let it end")
+  sub.add_option("--steps", options->steps, "End each run after N optimizer steps; all: do not end it")
       ->type_name("N|all")
       ->capture_default_str();
   sub.add_option("--limit", options->limit, "Time limit of each run: 120s, 10m")
@@ -181,7 +181,7 @@ Run declare_fit(CLI::App& sub) {
   add_choosing_options(sub, options->applying);
   CLI::Option* apply = sub.get_option("--apply");
   apply->type_name("{" + std::string(fit::kAuto) + "," + apply->get_type_name().substr(1));
-  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_format_option(sub, options->format, "Output for a person or a program", {"text", "json"});
   add_output_option(sub, options->output);
   sub.add_option("--keep", options->keep, "Keep the recordings and the output of all runs in this folder")
       ->type_name("DIR");

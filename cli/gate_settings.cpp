@@ -7,7 +7,7 @@
 
 namespace tapelens::cli {
 namespace {
-[[noreturn]] void no_toml() { throw std::logic_error("it is no TOML: a key or a value is expected"); }
+[[noreturn]] void no_toml() { throw std::logic_error("it is not valid TOML: a key or a value is expected"); }
 }  // namespace
 }  // namespace tapelens::cli
 

@@ -166,13 +166,13 @@ Run declare_man(CLI::App& sub) {
       "Packages install the pages: man tapelens-record shows one.");
   const auto name = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
   const auto is_forced = std::make_shared<bool>(false);
-  CLI::Option* one = sub.add_option("NAME", *name, "A command; tapelens itself if not given")->type_name("");
+  CLI::Option* one = sub.add_option("NAME", *name, "A command; by default tapelens itself")->type_name("");
   sub.add_option("--all", *folder, "Write all pages into this folder")->type_name("DIR")->excludes(one);
   add_force_option(sub, *is_forced);
   return [&app = *sub.get_parent(), name, folder, is_forced](const Words&) {
     if (!folder->empty()) return write_all(app, *folder, *is_forced);
     if (!name->empty() && find_command(*name) == nullptr) {
-      throw CLI::ValidationError("NAME", "there is no command '" + *name + "'");
+      throw CLI::ValidationError("NAME", "unknown command '" + *name + "'");
     }
     const CLI::App& page = name->empty() ? app : *app.get_subcommand(*name);
     return print_output(isatty(STDOUT_FILENO) != 0 ? terminal_page(page) : page_of(page));

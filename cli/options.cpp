@@ -50,8 +50,7 @@ std::vector<std::string> severity_names() {
 }
 
 void add_output_option(CLI::App& sub, OutputPlace& place) {
-  sub.add_option("-o,--output", place.path, "Write to this file instead of standard output, which is -")
-      ->type_name("FILE");
+  sub.add_option("-o,--output", place.path, "Write to this file; - is standard output, the default")->type_name("FILE");
   add_force_option(sub, place.is_forced);
 }
 

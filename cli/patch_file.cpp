@@ -58,7 +58,8 @@ int write_patch(check::FileEdits files, const std::filesystem::path& root, const
     }
     const Answer answer = ask_of(*before, *after);
     was_asked &= answer.is_known;
-    if (!answer.error.empty()) say("the patch of " + file.path + " is left out: it is no Python then, " + answer.error);
+    if (!answer.error.empty())
+      say("the patch of " + file.path + " is left out: the patched file would not be valid Python: " + answer.error);
     return !answer.error.empty();
   });
   if (!was_asked)

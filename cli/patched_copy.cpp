@@ -72,7 +72,7 @@ Status PatchedCopy::take(const check::FileEdit& file) {
     if (!read) return Error{file.path + ": " + read.error().message};
     content = std::move(*read);
   } else if (!file.lines.empty()) {
-    return Error{file.path + ": there is no such file in " + root_.string()};
+    return Error{file.path + ": this file is not in " + root_.string()};
   }
   auto text = check::applied(file, content);
   if (!text) return Error{"the patch does not fit: " + text.error().message};

@@ -22,7 +22,7 @@ constexpr uint64_t kMostPlanBytes = 64 << 20;
 std::string take_text(const Json& site, const char* key, std::string& text) {
   const auto at = site.find(key);
   if (at == site.end() || at->is_null()) return {};
-  if (!at->is_string()) return std::string("'") + key + "' is no text";
+  if (!at->is_string()) return std::string("'") + key + "' is not a string";
   text = at->get<std::string>();
   // The probe reads one site a line, separated by tabs.
   if (text.find_first_of("\t\n\r") != std::string::npos) return std::string("'") + key + "' has a tab or a line break";
@@ -43,7 +43,7 @@ bool take_source(std::string_view source, Site& site) {
 }
 
 std::string take_site(const Json& json, Site& site, const std::vector<std::string>& known) {
-  if (!json.is_object()) return "it is no object";
+  if (!json.is_object()) return "it is not an object";
   std::string source;
   for (const auto& [key, text] :
        {std::pair{"finding", &site.finding}, std::pair{"rewrite", &site.rewrite}, std::pair{"module", &site.module},
@@ -54,7 +54,7 @@ std::string take_site(const Json& json, Site& site, const std::vector<std::strin
   if (site.rewrite.empty()) return "'rewrite' is missing";
   if (!known.empty() && std::ranges::find(known, site.rewrite) == known.end()) {
     const auto meant = nearest(site.rewrite, known);
-    return "there is no rewrite '" + site.rewrite + "'" + (meant ? "; did you mean '" + *meant + "'?" : "");
+    return "unknown rewrite '" + site.rewrite + "'" + (meant ? "; did you mean '" + *meant + "'?" : "");
   }
   if (!source.empty() && !take_source(source, site)) {
     return "'source' is '" + source + "', not FILE:LINE FUNCTION";
@@ -73,7 +73,7 @@ std::string name_of(size_t number, const Site& site) {
 std::string take_level(const Json& plan, policy::Selection& selection) {
   if (std::string wrong = take_text(plan, "level", selection.level); !wrong.empty()) return wrong;
   if (!selection.level.empty() && policy::highest_level(selection.level) == policy::kNone) {
-    return "there is no level '" + selection.level + "'";
+    return "unknown level '" + selection.level + "'";
   }
   const auto budget = plan.find("recompute_budget");
   if (budget == plan.end() || budget->is_null()) return {};
@@ -97,12 +97,12 @@ std::string take_allowed(const Json& plan, const std::vector<std::string>& known
   if (allow == plan.end() || allow->is_null()) return {};
   if (!allow->is_array()) return "'allow' is not a list";
   for (const Json& json : *allow) {
-    if (!json.is_string()) return "an entry of 'allow' is not a text";
+    if (!json.is_string()) return "an entry of 'allow' is not a string";
     auto id = json.get<std::string>();
     // The probe reads them separated by commas.
     if (id.empty() || id.find_first_of(",\t\n\r") != std::string::npos ||
         (!known.empty() && std::ranges::find(known, id) == known.end()))
-      return "there is no rewrite '" + id + "'";
+      return "unknown rewrite '" + id + "'";
     selection.allowed.push_back(std::move(id));
   }
   return {};
@@ -133,7 +133,7 @@ constexpr const char* kWriteOne =
 std::string check_version(const Json& plan) {
   const auto version = plan.is_object() ? plan.find("tapelens_plan") : plan.end();
   if (version == plan.end() || !version->is_number_integer()) {
-    return std::string("it is no plan: 'tapelens_plan' is missing") + kWriteOne;
+    return std::string("it is not a plan: 'tapelens_plan' is missing") + kWriteOne;
   }
   if (*version < 1 || *version > policy::kPlanVersion) {
     return "a plan of version " + version->dump() + ", this tapelens reads 1 to " +
@@ -152,9 +152,9 @@ trace::Result<policy::Selection> read_plan(const std::string& path, const std::v
   try {
     plan = text::parse_bounded<Json>(*text);
   } catch (const Json::parse_error&) {
-    return failed(std::string("it is no JSON") + kWriteOne);
+    return failed(std::string("it is not JSON") + kWriteOne);
   } catch (const Json::exception&) {
-    return failed(std::string("it is no plan: its JSON is too deep") + kWriteOne);
+    return failed(std::string("it is not a plan: its JSON is nested too deeply") + kWriteOne);
   }
   if (const std::string wrong = check_version(plan); !wrong.empty()) return failed(wrong);
   policy::Selection selection;

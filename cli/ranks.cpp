@@ -28,7 +28,7 @@ int ranks_command(const RanksCommand& command) {
   if (!files) return fail(files.error());
   const trace::OutputOptions output = rendering(command.output, result_kind("ranks", command.format), *files);
   if (const int code = check_outputs({output})) return code;
-  ranks::Reading reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
+  ranks::ReadOptions reading{.version = TAPELENS_VERSION, .checks = {}, .progress = {}};
   if (command.findings) reading.checks = plugins::builtin_checks;
   if (const auto tell = progress_of_parts()) {
     reading.progress = [tell](double share) {
@@ -46,7 +46,7 @@ int ranks_command(const RanksCommand& command) {
   if (const int code = write_output(format->render(*job, style), output)) return code;
   const bool is_whole = job->left_out.empty() && job->missing_count == 0 && job->incomplete == 0;
   if (!command.strict || is_whole) return kFine;
-  say("not all ranks are here and whole: see what is missing, left out or incomplete");
+  say("some ranks are missing, omitted or incomplete: the output names them");
   return kDataLost;
 }
 
@@ -72,16 +72,15 @@ Run declare_ranks(CLI::App& sub) {
   const auto options = std::make_shared<RanksCommand>();
   sub.add_option("FILES", options->files, "Recordings, or folders of them")->required()->type_name("");
   sub.add_option("--device", options->device,
-                 "The type of device that is compared, like cuda or cpu; a GPU before the CPU if not given")
+                 "Compare this type of device, like cuda or cpu; by default a GPU before the CPU")
       ->type_name("TYPE");
-  sub.add_flag(
-      "--findings", options->findings,
-      "Run the checks on recordings whose summary does not say what they find: as long as tapelens advise takes");
+  sub.add_flag("--findings", options->findings,
+               "Run the checks on recordings whose summary has no findings; takes as long as tapelens advise");
   std::vector<std::string> names;
   for (const ranks::Format& format : ranks::kFormats) names.emplace_back(format.name);
-  add_format_option(sub, options->format, "For a person, a pull request or a program", names);
+  add_format_option(sub, options->format, "Output for a person, a pull request or a program", names);
   add_output_option(sub, options->output);
-  add_top_option(sub, options->top, "How many to list of each in text and Markdown");
+  add_top_option(sub, options->top, "List at most this many rows of each kind in text and Markdown");
   add_color_option(sub, options->color);
   sub.add_flag("--strict", options->strict, "Exit code 4 if a rank is missing, lost data or cannot be read");
   return [options](const Words&) { return ranks_command(*options); };

@@ -278,15 +278,16 @@ Run declare_record(CLI::App& sub) {
         return parse_peak(text) ? "" : "'" + text + "' is not a condition, like 'peak>60GiB'";
       })
       ->excludes("--steps");
-  sub.add_option("--max-size", options->max_size, "Stop recording a process when its spool has this size")
+  sub.add_option("--max-size", options->max_size,
+                 "Stop recording a process when its spool, the file that it writes during the run, reaches this size")
       ->type_name("SIZE")
       ->capture_default_str();
-  sub.add_option("--stacks", options->stacks, "Stacks to keep, a list")
+  sub.add_option("--stacks", options->stacks, "Kinds of stacks to record, a list separated by commas")
       ->type_name("{python,cpp,none}")
       ->check(known_stacks)
       ->capture_default_str();
   sub.add_option("--spool", options->spool_folder,
-                 "The folder of FILE.spool/, to which the processes write during the run; beside FILE if not given")
+                 "The folder of FILE.spool/, to which the processes write during the run; by default beside FILE")
       ->type_name("DIR");
   add_mode_option(sub, options->mode);
   sub.add_flag("--cupti", options->cupti,

@@ -56,7 +56,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   const auto run = run::Run::open(command.file);
   if (!run) return fail(run.error());
   advise::Checks checks = all_checks();
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   wanted.sources = check::source_trees(command.file);
   const report::Advising advising{checks, std::move(wanted), progress_of_parts()};
   auto built = report::build(*run, options, &advising);
@@ -65,7 +65,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   say_refused(*built->advice);
   if (const int code = render(command, output, *built)) return code;
   if (command.strict && !built->recording.complete) {
-    say(command.file + ": data was lost: see what the report says is not complete");
+    say(command.file + ": data was lost: the report lists the losses");
     return kDataLost;
   }
   const NamedPeak largest = largest_peak(*built);
@@ -77,7 +77,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
   const bool is_measured = built->recording.complete && report::hidden_text(built->processes).empty();
   if (!command.fail_above.empty() && !is_measured) {
     say(command.file + ": the recorded part is not above " + text::bytes_text(limit) +
-        ", but not all was recorded: see what the report says is missing");
+        ", but the recording is incomplete: the report lists the losses");
     return kDataLost;
   }
   return kFine;
@@ -106,16 +106,16 @@ Run declare_report(CLI::App& sub) {
       "  4   data was lost, and --strict was given or the rest is not above --fail-above");
   const auto options = std::make_shared<ReportCommand>();
   sub.add_option("FILE", options->file, "The recording")->required()->type_name("");
-  add_format_option(sub, options->format, "For a person, a program, a pull request or a browser",
+  add_format_option(sub, options->format, "Output for a person, a program, a pull request or a browser",
                     &report::Format::report);
-  sub.add_option(
-         "--at", options->at,
-         "The moment to look at: peak, step:N (the peak of a step), oom (the last request that found no memory, "
-         "oom:0 the first), 1.5s, 250ms, 1234ns")
+  sub.add_option("--at", options->at,
+                 "Select a moment: peak, step:N (the peak of a step), oom (the last request that found no memory, "
+                 "oom:0 the first), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT")
       ->check([](const std::string& text) {
-        return report::parse_at(text) ? std::string()
-                                      : "'" + text + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s";
+        return report::parse_at(text)
+                   ? std::string()
+                   : "'" + text + "' is not a moment: use peak, step:N, oom, oom:N, or a time like 1.5s";
       })
       ->capture_default_str();
   with_choices(sub.add_option("--by", options->by, "Group the bytes by this"),
@@ -123,19 +123,18 @@ Run declare_report(CLI::App& sub) {
       ->capture_default_str();
   CLI::Option* depth =
       sub.add_option("--depth", options->depth,
-                     "With --by module: sum modules that are more than N levels below the outermost ones in those "
-                     "around them")
+                     "With --by module: add modules more than N levels below the outermost ones to their parent")
           ->type_name("N")
           ->check(whole_number(0, 1000));
   CLI::Option* top =
       sub.add_option("--top", options->top,
-                     "How many groups and allocations to list: 10, in HTML 4000, and all of them in JSON, if not given")
+                     "List at most this many groups and allocations; by default 10, in HTML 4000, in JSON all")
           ->type_name("N")
           ->check(whole_number(0));
-  CLI::Option* process =
-      add_process_option(sub, options->process, "A process by its pid; that of the device if not given");
+  CLI::Option* process = add_process_option(
+      sub, options->process, "Select the process with this pid; by default the one with the device's peak");
   sub.add_option("--device", options->device,
-                 "A device, like cpu or cuda:0; a GPU before the CPU, then the largest peak, if not given")
+                 "Select a device, like cpu or cuda:0; by default a GPU before the CPU, then the largest peak")
       ->type_name("NAME");
   add_output_option(sub, options->output);
   add_color_option(sub, options->color);
@@ -150,8 +149,7 @@ Run declare_report(CLI::App& sub) {
     wanted.at = *report::parse_at(options->at);
     wanted.by = *peak::parse_by(options->by);
     if (depth->count() > 0) {
-      if (wanted.by != peak::By::module)
-        throw CLI::ValidationError("--depth", "is how deep modules are listed: it goes with --by module");
+      if (wanted.by != peak::By::module) throw CLI::ValidationError("--depth", "needs --by module");
       wanted.depth = static_cast<unsigned>(options->depth);
     }
     const report::Format& format = *report::format_of(options->format);

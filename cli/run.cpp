@@ -70,7 +70,7 @@ int run(const RunOptions& options, const policy::Settings& applying, const std::
   signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started || options.quiet) return say_end(end);
   simulation.explain(end);
-  const Tally tally = rewriting.tally();
+  const TallySums tally = rewriting.tally();
   if (tally.processes > 0) {
     say(describe(tally));
   } else if (!tally.why_not) {

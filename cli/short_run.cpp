@@ -109,7 +109,7 @@ std::string why_incomplete(const trace::SealSummary& sealed) {
 
 std::chrono::nanoseconds read_limit(const std::string& text) {
   const auto limit = parse_duration(text);
-  if (!limit) throw CLI::ValidationError("--limit", "'" + text + "' is no time, like 120s or 10m");
+  if (!limit) throw CLI::ValidationError("--limit", "'" + text + "' is not a time, like 120s or 10m");
   return std::chrono::nanoseconds(*limit);
 }
 

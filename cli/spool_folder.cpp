@@ -23,7 +23,7 @@ namespace {
 std::string wrong_with(const std::string& path) {
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) return std::strerror(errno);
-  if (!S_ISDIR(facts.st_mode)) return "it is no folder";
+  if (!S_ISDIR(facts.st_mode)) return "it is not a folder";
   if (facts.st_uid != geteuid()) return "it is another user's";
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "other users can write into it";
   return {};

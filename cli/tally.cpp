@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The writer may still be running or may have been killed; only complete values count.
-void take_row(const policy::TallyRow& from, Tally& tally) {
+void take_row(const policy::TallyRow& from, TallySums& tally) {
   const auto text = [](const auto& chars) { return std::string(chars, strnlen(chars, sizeof(chars))); };
   TallyRow row;
   row.rewrite = text(from.rewrite);
@@ -39,7 +39,7 @@ void take_row(const policy::TallyRow& from, Tally& tally) {
   same->kept += row.kept;
 }
 
-void take_file(const fs::path& path, Tally& tally) {
+void take_file(const fs::path& path, TallySums& tally) {
   const auto read = std::make_unique<policy::TallyFile>();
   const auto bytes = trace::read_regular_file(path.string(), sizeof(*read));
   if (!bytes || bytes->size() != sizeof(*read)) return;
@@ -67,8 +67,8 @@ std::string bytes_text(uint64_t bytes) { return text::bytes_text(trace::Bytes{st
 
 }  // namespace
 
-Tally read_tally(const std::string& folder) {
-  Tally tally;
+TallySums read_tally(const std::string& folder) {
+  TallySums tally;
   std::error_code error;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
@@ -79,7 +79,7 @@ Tally read_tally(const std::string& folder) {
   return tally;
 }
 
-std::string describe(const Tally& tally) {
+std::string describe(const TallySums& tally) {
   std::string text = "nothing was rewritten";
   const TallyRow all = sum(tally.applied);
   if (all.times > 0) {

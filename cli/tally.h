@@ -16,7 +16,7 @@ struct TallyRow {
   int level = 0;
   uint64_t sites = 0, times = 0, bytes = 0, kept = 0;  // bytes and kept: summed over all times
 };
-struct Tally {
+struct TallySums {
   uint64_t processes = 0;  // that wrote a tally
   std::vector<TallyRow> applied, skipped;
   uint64_t host_bytes = 0;             // of offloaded saves at once, summed over the processes
@@ -26,10 +26,10 @@ struct Tally {
 
 // Adds up the sites of each rewrite over the processes; the most frequent reasons of skipped sites come first. Ignores
 // invalid files.
-Tally read_tally(const std::string& folder);
+TallySums read_tally(const std::string& folder);
 
 // "rewrote 86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run, 12.0 MiB of it offloaded, at most 6.0 MiB
 // of host memory at once; skipped 3 sites: the gradients are accumulated (late-gradient, 2), ..."
-std::string describe(const Tally& tally);
+std::string describe(const TallySums& tally);
 
 }  // namespace tapelens::cli

@@ -108,13 +108,14 @@ Run declare_verify(CLI::App& sub) {
   const auto options = std::make_shared<VerifyOptions>();
   add_applying_options(sub, options->applying);
   CLI::Option* steps =
-      sub.add_option("--steps", options->steps, "Compare this many steps; the command runs to its end all the same")
+      sub.add_option("--steps", options->steps, "Compare only the first N steps; the command still runs to its end")
           ->type_name("N")
           ->check(whole_number(1));
-  add_format_option(sub, options->format, "For a person or a program", {"text", "json"});
+  add_format_option(sub, options->format, "Output for a person or a program", {"text", "json"});
   add_output_option(sub, options->output);
   CLI::Option* patch =
-      sub.add_option("--patch", options->patch, "Compare with the program as this patch makes it")->type_name("PATH");
+      sub.add_option("--patch", options->patch, "Compare with the patched program, instead of rewrites")
+          ->type_name("PATH");
   add_fit_option(sub, options->fit);
   for (const char* other : {"--apply", "--allow", "--fit"}) patch->excludes(sub.get_option(other));
   sub.add_option("--keep", options->keep, "Keep the recordings and the output of the later runs in this folder")

@@ -77,7 +77,7 @@ std::string CommandRuns::last_words(const std::string& name) const {
   return words.empty() ? end_of_file(path(name, ".out")) : words;
 }
 
-Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const Wanted& wanted) {
+Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const RunOptions& wanted) {
   const PreloadPath preload;
   const Rewriting rewriting(rewrites);
   const std::string recording = path(wanted.name, ".tapelens");
@@ -153,7 +153,7 @@ Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const Wan
   }
   run.figures.exit_code = end.exit_code;
   if (not_recorded) run.why_not_recorded = not_recorded->why;
-  if (const Tally tally = rewriting.tally(); tally.why_not) run.why_not_rewritten = tally.why_not->why;
+  if (const TallySums tally = rewriting.tally(); tally.why_not) run.why_not_rewritten = tally.why_not->why;
   run.output = output;
   if (patched != nullptr) name_originals(output, *patched);
   return run;

@@ -11,7 +11,7 @@
 
 namespace tapelens::cli {
 
-class CommandRuns final : public verify::Runs {
+class CommandRuns final : public verify::ProgramRuns {
  public:
   // Settings of all runs.
   struct Setting {
@@ -26,7 +26,7 @@ class CommandRuns final : public verify::Runs {
   };
   explicit CommandRuns(Setting setting) : setting_(std::move(setting)) {}
 
-  trace::Result<verify::Run> run(const policy::Settings& rewrites, const Wanted& wanted) override;
+  trace::Result<verify::Run> run(const policy::Settings& rewrites, const RunOptions& wanted) override;
   void tell(const std::string& line) override;
 
   // The end of the output of a run that was not shown, to show why it failed; empty if it wrote nothing.

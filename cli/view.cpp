@@ -119,25 +119,25 @@ Run declare_view(CLI::App& sub) {
       "  2   wrong usage\n"
       "  3   the file cannot be read, or the picture cannot be written");
   const auto options = std::make_shared<ViewCommand>();
-  sub.add_option("FILE", options->file, "The recording; the window is empty if not given")->type_name("");
+  sub.add_option("FILE", options->file, "The recording; without it the window is empty")->type_name("");
   sub.add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
   sub.add_option("--page", options->page, "The first page to show; with OTHER compare, otherwise timeline")
       ->type_name("{" TAPELENS_PAGES "}");
   sub.add_option("--device", options->device,
-                 "The device to look at, like cuda:0; a GPU before the CPU, then the largest peak, if not given")
+                 "Select a device, like cuda:0; by default a GPU before the CPU, then the largest peak")
       ->type_name("NAME");
   sub.add_option("--at", options->at,
-                 "The moment to look at: peak, step:N (the peak of a step), oom or oom:N (a request that found no "
+                 "Select a moment: peak, step:N (the peak of a step), oom or oom:N (a request that found no "
                  "memory), 1.5s, 250ms, 1234ns")
       ->type_name("MOMENT");
-  sub.add_option("--screenshot", options->screenshot, "Write the page to a picture and end, without a display")
+  sub.add_option("--screenshot", options->screenshot, "Write a picture of the page and exit; needs no display")
       ->type_name("PATH");
   sub.add_option("--export-card", options->card,
-                 "Write one picture to show others, PNG or SVG, and end: the curve before and after, the fixes")
+                 "Write one picture to share, PNG or SVG, and exit: the curve before and after, and the fixes")
       ->type_name("PATH");
   sub.add_flag("--force", options->is_forced, "Let a picture replace a file that Tapelens did not write");
   sub.add_option("--size", options->size, "Size of the window, in pixels: 1280x720")->type_name("WxH");
-  sub.add_option("--scheme", options->scheme, "Its colors; the system's if not given")
+  sub.add_option("--scheme", options->scheme, "Colors of the window; by default the system's")
       ->type_name("{system,light,dark}");
   return [options](const Words&) { return view_command(*options); };
 }

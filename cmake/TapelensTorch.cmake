@@ -47,7 +47,7 @@ foreach(_path torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
   endif()
 endforeach()
 if(NOT _header)
-  message(FATAL_ERROR "${TAPELENS_TORCH_ROOT} is no PyTorch package or LibTorch folder: it has no "
+  message(FATAL_ERROR "${TAPELENS_TORCH_ROOT} is not a PyTorch package or a LibTorch folder: it has no "
                       "include/torch/headeronly/version.h. -DTAPELENS_TORCH_DIR= wants the folder that holds include/ and lib/.")
 endif()
 string(REGEX REPLACE ".*VERSION_MAJOR ([0-9]+).*VERSION_MINOR ([0-9]+).*VERSION_PATCH ([0-9]+).*" "\\1.\\2.\\3"

@@ -44,7 +44,7 @@ Error refused(const OutputOptions& options, const std::string& why, bool can_be_
 }
 
 Error not_written(const OutputOptions& options, int error) {
-  if (error == ENXIO) return refused(options, "is a FIFO that nobody reads");
+  if (error == ENXIO) return refused(options, "is a FIFO without a reader");
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   const std::string elsewhere = "choose another place with " + options.option;
   return {name_of(options) + ": cannot be written: " + std::strerror(error) + ": " +
@@ -113,7 +113,7 @@ Result<Target> target_of(const OutputOptions& options) {
     if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) break;
     if (links == kMostLinks) return not_written(options, ELOOP);
     if (!may_follow(path.string(), link)) {
-      return refused(options, "is a link that another user put into a folder that everybody can write to");
+      return refused(options, "is another user's link in a folder that all users can write to");
     }
     std::error_code error;
     const fs::path to = fs::read_symlink(path, error);
@@ -182,7 +182,7 @@ Status may_write(const OutputOptions& options, const Target& target) {
   if (!target.exists || options.is_forced) return Done{};
   if (is_protected(target)) return refused(options, "is write-protected", true);
   if (target.there.st_size == 0 || is_of_kind(target.path, options.kind)) return Done{};
-  return refused(options, "exists, and is no " + options.kind.name + " of Tapelens", true);
+  return refused(options, "exists, and is not a Tapelens " + options.kind.name, true);
 }
 
 mode_t usual_mode() {

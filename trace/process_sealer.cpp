@@ -91,7 +91,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::backward_begin:
       return lane.backwards.push_back({time, record->flags});
     case RecordKind::backward_end: {
-      if (lane.backwards.empty()) return lose(unmatched_, time);
+      if (lane.backwards.empty()) return count_lost(unmatched_, time);
       const OpenBackward& open = lane.backwards.back();
       tables_.push<table::Backwards>({.begin = open.begin, .end = time, .flags = open.flags});
       return lane.backwards.pop_back();
@@ -109,7 +109,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::optimizer_begin:
       return lane.optimizers.push_back({time, ids_.strings[record->id]});
     case RecordKind::optimizer_end: {
-      if (lane.optimizers.empty()) return lose(unmatched_, time);
+      if (lane.optimizers.empty()) return count_lost(unmatched_, time);
       const OpenInterval& open = lane.optimizers.back();
       tables_.push<table::OptimizerSteps>({.begin = open.begin, .end = time, .name = open.name});
       return lane.optimizers.pop_back();
@@ -117,7 +117,7 @@ void ProcessSealer::event(const RecordHeader* record, size_t lane_number, Time t
     case RecordKind::range_begin:
       return lane.ranges.push_back({time, ids_.strings[record->id]});
     case RecordKind::range_end: {
-      if (lane.ranges.empty()) return lose(unmatched_, time);
+      if (lane.ranges.empty()) return count_lost(unmatched_, time);
       const OpenInterval& open = lane.ranges.back();
       tables_.push<table::Ranges>({.begin = open.begin, .end = time, .name = open.name, .thread = lane.thread});
       return lane.ranges.pop_back();
@@ -194,7 +194,7 @@ void ProcessSealer::input_views(const InputViewsRecord& record, const Lane& lane
 }
 
 void ProcessSealer::evaluation_end(Lane& lane, Time time) {
-  if (lane.evaluations.empty()) return lose(unmatched_, time);
+  if (lane.evaluations.empty()) return count_lost(unmatched_, time);
   const OpenEvaluation evaluation = lane.evaluations.back();
   lane.evaluations.pop_back();
   tables_.push<table::EvaluationEnds>({.of = evaluation.id, .end = time});
@@ -355,7 +355,7 @@ void ProcessSealer::node(const NodeRecord& record, const Lane& lane, uint32_t la
 void ProcessSealer::save(const SaveRecord& record, Time time) {
   const NodeId node = book_.node_at(record.node);
   const StringId field = ids_.strings[record.header.id];
-  if (!node || !field) lose(unattributed_, time);
+  if (!node || !field) count_lost(unattributed_, time);
   const AllocationId allocation = storage_at(record.storage, record.storage_bytes);
   const bool is_placed = size_t{record.header.words} * 8 >= sizeof(PlacedSaveRecord);
   tables_.push<table::Saves>(

@@ -96,7 +96,7 @@ class ProcessSealer {
   // Ends an interval whose row was written at its begin, by a row that names it.
   template <template <template <class> class> class Ends, class Id>
   void end(std::vector<Id>& open, Time time) {
-    if (open.empty()) return lose(unmatched_, time);
+    if (open.empty()) return count_lost(unmatched_, time);
     tables_.push<Ends>({.of = open.back(), .end = time});
     open.pop_back();
   }
@@ -108,14 +108,14 @@ class ProcessSealer {
   uint8_t device_of(const RecordHeader& header) const { return static_cast<uint8_t>(ids_.devices[header.flags].value); }
 
   // The book's follower.
-  void unmatched() { lose(unmatched_, last_); }
+  void unmatched() { count_lost(unmatched_, last_); }
   void freed(AllocationId id) { tables_.push<table::Frees>({.of = id, .time = last_}); }
   void freed_unseen(AllocationId id, uint64_t, uint8_t) { freed(id); }
   void died_unseen(NodeId id, uint64_t) {
     tables_.push<table::NodeReleases>({.of = id, .time = last_, .flags = kNodeDied});
   }
   void peaked(uint8_t, uint64_t) {}
-  static void lose(Lost& lost, Time time) {
+  static void count_lost(Lost& lost, Time time) {
     if (lost.count++ == 0) lost.since = time;
   }
 

@@ -7,8 +7,8 @@
 // modules, devices) precede the first record that names them, on the same lane or earlier in time. Their ids count from
 // 1 in each process; 0 means none.
 //
-// docs/trace-format.md has the comments of kinds, structs, fields and enumerations (scripts/docs). Of a kind or its
-// struct "id: ...; flags: ..." tells the meaning of these fields of the header, and the rest what follows the struct.
+// docs/trace-format.md has the comments of kinds, structs, fields and enumerations (scripts/docs). For a kind or a
+// struct, "id: ...; flags: ..." explains these fields of the header, and the rest explains the data after the struct.
 #pragma once
 
 #include <array>

@@ -141,18 +141,18 @@ StillNeeded::Ref StillNeeded::item_here(const Lane& lane) const {
 }
 
 void StillNeeded::end(std::vector<Ref>& open) {
-  if (open.empty()) return lose(Loss::unmatched_event);
+  if (open.empty()) return count_lost(Loss::unmatched_event);
   open.back()->end = now_;
   open.pop_back();
 }
 
 template <class Record>
-const RecordHeader* StillNeeded::made_up(std::deque<Record>& of, Record record) {
+const RecordHeader* StillNeeded::synthetic(std::deque<Record>& of, Record record) {
   of.push_back(record);
   return &of.back().header;
 }
 
-void StillNeeded::lose(Loss kind) {
+void StillNeeded::count_lost(Loss kind) {
   Lost& lost = lost_[kind];
   if (lost.count++ == 0) lost.since = now_.ticks;
 }
@@ -171,7 +171,7 @@ StillNeeded::Ref StillNeeded::storage_at(uint64_t address, uint64_t bytes) {
 
 void StillNeeded::freed_unseen(const Ref& allocation, uint64_t address, uint8_t device) {
   allocation->end =
-      just_before(made_up(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address}));
+      just_before(synthetic(made_frees_, {header_of<FreeRecord>(RecordKind::free, device), now_.ticks, address}));
 }
 
 // Only the last role with the same role, name and parameter is needed.
@@ -220,7 +220,7 @@ void StillNeeded::segment(const SegmentRecord& record) {
       part.address = from;
       part.bytes = to - from;
       Event event = at->second;
-      event.record = made_up(made_segments_, part);
+      event.record = synthetic(made_segments_, part);
       left.push_back(event);
     };
     keep(mapped.address, begin);
@@ -313,7 +313,7 @@ void StillNeeded::node(const Lane& lane, const NodeRecord& record) {
 
 void StillNeeded::died_unseen(const Ref& node, uint64_t address) {
   node->own.clear();
-  node->end = just_before(made_up(
+  node->end = just_before(synthetic(
       made_releases_, {header_of<NodeReleaseRecord>(RecordKind::node_release, kNodeDied), now_.ticks, address}));
 }
 
@@ -330,7 +330,7 @@ void StillNeeded::node_release(const NodeReleaseRecord& record) {
 
 void StillNeeded::save(const SaveRecord& record) {
   const Ref node = book_.node_at(record.node);
-  if (!node || record.header.id == 0) lose(Loss::unattributed_save);
+  if (!node || record.header.id == 0) count_lost(Loss::unattributed_save);
   const Ref of = storage_at(record.storage, record.storage_bytes);
   if (!node) return;
   node->own.push_back(item());
@@ -359,7 +359,7 @@ void StillNeeded::evaluation_begin(Lane& lane, const EvaluationRecord& record) {
 // Only the last evaluation of a live node is needed. It shows whether the node was used, and which saves the evaluation
 // released.
 void StillNeeded::evaluation_end(Lane& lane) {
-  if (lane.evaluations.empty()) return lose(Loss::unmatched_event);
+  if (lane.evaluations.empty()) return count_lost(Loss::unmatched_event);
   const Ref evaluation = lane.evaluations.back();
   end(lane.evaluations);
   const Ref node = book_.node_at(as<EvaluationRecord>(evaluation->begin.record).node);

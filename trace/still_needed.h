@@ -70,7 +70,7 @@ class StillNeeded {
   Ref item_here(const Lane& lane) const;
   void end(std::vector<Ref>& open);
   template <class Record>
-  const RecordHeader* made_up(std::deque<Record>& of, Record record);
+  const RecordHeader* synthetic(std::deque<Record>& of, Record record);
   Event just_before(const RecordHeader* record) const;
   Ref storage_at(uint64_t address, uint64_t bytes);
   void node(const Lane& lane, const NodeRecord& record);
@@ -85,10 +85,10 @@ class StillNeeded {
   void outside(const OutsideRecord& record);
   void virtual_memory(const VirtualMemoryRecord& record);
   void memory_pool(const MemoryPoolRecord& record);
-  void lose(Loss kind);
+  void count_lost(Loss kind);
 
   // The book's follower.
-  void unmatched() { lose(Loss::unmatched_event); }
+  void unmatched() { count_lost(Loss::unmatched_event); }
   void freed(const Ref& allocation) { allocation->end = now_; }
   void freed_unseen(const Ref& allocation, uint64_t address, uint8_t device);
   void died_unseen(const Ref& node, uint64_t address);

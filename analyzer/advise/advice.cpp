@@ -19,7 +19,7 @@ using namespace check;
 
 namespace {
 
-Options options_of(const CheckInfo& info, const Wanted& wanted) {
+Options options_of(const CheckInfo& info, const AdviceOptions& wanted) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const Option& option : info.options) {
     std::string value(option.default_value);
@@ -33,7 +33,7 @@ Options options_of(const CheckInfo& info, const Wanted& wanted) {
   return Options(std::move(values));
 }
 
-bool is_wanted(const Wanted& wanted, std::string_view id) {
+bool is_wanted(const AdviceOptions& wanted, std::string_view id) {
   return wanted.checks.empty() || std::ranges::find(wanted.checks, id) != wanted.checks.end();
 }
 
@@ -69,7 +69,7 @@ struct Scored {
 class Advisor {
  public:
   // `lifetimes`: one of the two lifetimes of the process (peak::Analysis).
-  Advisor(const peak::DeviceAnalysis& device, const peak::Lifetimes& lifetimes, const Wanted& wanted,
+  Advisor(const peak::DeviceAnalysis& device, const peak::Lifetimes& lifetimes, const AdviceOptions& wanted,
           const Progress& progress)
       : lifetimes_(lifetimes),
         timeline_(device.timeline()),
@@ -260,8 +260,8 @@ class Advisor {
   const Progress& progress_;
   Context context_;
   Places places_;
-  const Wanted& wanted_;
-  std::optional<Chosen> chosen_;
+  const AdviceOptions& wanted_;
+  std::optional<SelectedRewrites> chosen_;
   std::vector<std::unique_ptr<check::Check>> checks_;  // the checks that ran
   std::vector<Scored> scored_;
   std::vector<Change> changes_;  // by finding
@@ -278,7 +278,7 @@ void widen(Prediction& bounds, const Prediction& other) {
 
 }  // namespace
 
-Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress,
+Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& wanted, const Progress& progress,
               std::vector<Change>* changes, std::vector<Change>* longest) {
   Advice advice = Advisor(device, device.of().lifetimes(), wanted, progress).run(checks, changes);
   if (advice.predicted) {
@@ -295,13 +295,13 @@ peak::Replay::Outcome without(const Process& process, const peak::Replay& replay
   std::vector<uint8_t> claimed(size_t{process.saves.rows()} + 1);
   std::vector<peak::WhatIf> shares;
   shares.reserve(changes.size());
-  for (const Change* change : changes) shares.push_back(share(process, change->what, claimed));
+  for (const Change* change : changes) shares.push_back(without_claimed(process, change->what, claimed));
   std::vector<const peak::WhatIf*> all;
   for (const peak::WhatIf& one : shares) all.push_back(&one);
   return replay.without(all);
 }
 
-trace::Status valid(const Wanted& wanted, const Checks& checks) {
+trace::Status valid(const AdviceOptions& wanted, const Checks& checks) {
   const auto usage = [](std::string why) { return trace::Error{std::move(why), trace::ErrorKind::usage}; };
   const auto known = [&] {
     std::string all;
@@ -310,7 +310,7 @@ trace::Status valid(const Wanted& wanted, const Checks& checks) {
     return all;
   };
   for (const std::string& id : wanted.checks) {
-    if (checks.find(id) == nullptr) return usage("there is no check '" + id + "': there are " + known());
+    if (checks.find(id) == nullptr) return usage("unknown check '" + id + "': the checks are " + known());
   }
   for (const auto& [name, value] : wanted.options) {
     const size_t dot = name.find('.');

@@ -118,7 +118,7 @@ struct Advice {
   std::vector<std::string> refused;     // one line for each check that failed, and why
   std::vector<std::string> checks;      // ids of the checks that ran
   std::vector<std::string> not_looked;  // ids of the checks that cannot read an imported recording
-  check::SourceTree sources;            // the tree in Wanted::sources that the patches change
+  check::SourceTree sources;            // the tree in AdviceOptions::sources that the patches change
   peak::InUse in_use;                   // the techniques and frameworks that the program uses already
   std::vector<std::string> changed;     // user's files that changed since the recording: line numbers may be wrong
   // Set if rewrites are applied. Then the findings and peak_after_all are those of the rewrites.
@@ -127,7 +127,7 @@ struct Advice {
   std::optional<AllocatorAdvice> allocator;
 };
 
-struct Wanted {
+struct AdviceOptions {
   std::vector<std::string> checks;  // ids; empty: all
   Bytes min_bytes{};                // omits smaller findings, also from peak_after_all
   // "recomputable-save.min-ratio" -> "4"
@@ -155,11 +155,12 @@ peak::Replay::Outcome without(const Process& process, const peak::Replay& replay
 // Advice about the memory of one device. `changes`: may be null; gets one change for each of Advice::findings, in the
 // same order. `longest`: may be null; gets the changes of the applied rewrites if variables release saved tensors as
 // late as possible.
-Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted, const Progress& progress = {},
-              std::vector<Change>* changes = nullptr, std::vector<Change>* longest = nullptr);
+Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& wanted,
+              const Progress& progress = {}, std::vector<Change>* changes = nullptr,
+              std::vector<Change>* longest = nullptr);
 
 // An error of kind usage if `wanted` names an unknown check or option.
-trace::Status valid(const Wanted& wanted, const Checks& checks);
+trace::Status valid(const AdviceOptions& wanted, const Checks& checks);
 
 // ---- entries: one for each cause, in the order in which to fix them
 
@@ -183,6 +184,7 @@ struct RewrittenRun {
 };
 
 // Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.
-std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted);
+std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks,
+                                         const AdviceOptions& wanted);
 
 }  // namespace tapelens::advise

@@ -45,9 +45,9 @@ uint64_t steps_before(const std::vector<Step>& steps, Time time) {
 }
 
 // A set of changes. Changes that drop the same saves share them in the order of their places.
-class Sharing {
+class OrderedChanges {
  public:
-  Sharing(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
+  OrderedChanges(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
       : place_(changes.size()), together_(process, replay, in_order(changes)) {}
 
   // The changes at these indices of `changes`.
@@ -75,28 +75,28 @@ class Sharing {
   Together together_;
 };
 
-class Trying {
+class ChangeReplay {
  public:
-  Trying(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
+  ChangeReplay(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
       : p_(device.of().process()),
         requests_(device.of().requests(device.device())),
         replay_(device.replay()),
         longest_(device.of().longest_lifetimes(), device.timeline(), device.of().since()),
         reserved_(p_, requests_),
         advice_(advice),
-        sharing_(p_, replay_, changes) {}
+        ordered_(p_, replay_, changes) {}
 
   // With these findings fixed: indices into Advice::findings.
   peak::ReservedOutcome run(std::span<const size_t> findings, const std::string& settings, uint64_t card) const {
     if (findings.empty()) return reserved_.run(under(settings, card));
-    return replay(sharing_.of(findings), settings, card);
+    return replay(ordered_.of(findings), settings, card);
   }
 
   // With rewrites: the higher peak of the two bounds on variables' lifetimes.
   peak::ReservedOutcome with(const RewrittenRun& rewritten, const std::string& settings, uint64_t card) const {
-    peak::ReservedOutcome least = replay(Sharing(p_, replay_, rewritten.changes).all(), settings, card);
+    peak::ReservedOutcome least = replay(OrderedChanges(p_, replay_, rewritten.changes).all(), settings, card);
     if (least.failed) return least;
-    peak::ReservedOutcome most = replay(Sharing(p_, longest_, rewritten.longest).all(), settings, card);
+    peak::ReservedOutcome most = replay(OrderedChanges(p_, longest_, rewritten.longest).all(), settings, card);
     return most.failed || most.peak > least.peak ? most : least;
   }
 
@@ -136,17 +136,18 @@ class Trying {
   const peak::Replay replay_, longest_;
   const peak::ReservedReplay reserved_;
   const Advice& advice_;
-  const Sharing sharing_;
+  const OrderedChanges ordered_;
 };
 
 // One finding that is enough, or several that are all necessary. Findings that lower the peak most are tried first.
 // `base`: an alternative that is fixed as well.
-std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const std::string& settings, uint64_t card) {
-  std::vector<size_t> all = trying.all();
+std::optional<Way> few(const ChangeReplay& replays, std::optional<size_t> base, const std::string& settings,
+                       uint64_t card) {
+  std::vector<size_t> all = replays.all();
   if (all.size() > kMostFindings) all.resize(kMostFindings);
   const auto way = [&](std::vector<size_t> findings) -> std::optional<Way> {
     if (base) findings.push_back(*base);
-    const peak::ReservedOutcome outcome = trying.run(findings, settings, card);
+    const peak::ReservedOutcome outcome = replays.run(findings, settings, card);
     if (outcome.failed) return std::nullopt;
     return Way{std::move(findings), settings, outcome.peak, ""};
   };
@@ -170,13 +171,13 @@ std::optional<Way> few(const Trying& trying, std::optional<size_t> base, const s
 }
 
 // Each level and each single rewrite that is enough; if none is, the same with the most effective setting.
-void add_rewrites(const Trying& trying, const std::vector<RewrittenRun>& runs, const AllocatorAdvice& advice,
+void add_rewrites(const ChangeReplay& replays, const std::vector<RewrittenRun>& runs, const AllocatorAdvice& advice,
                   uint64_t card, std::vector<Way>& ways) {
   const bool has_setting = !ways.empty();
   const auto add = [&](const std::string& settings, bool is_setting) {
     bool has_any = false;
     for (const RewrittenRun& run : runs) {
-      const peak::ReservedOutcome outcome = trying.with(run, settings, card);
+      const peak::ReservedOutcome outcome = replays.with(run, settings, card);
       if (outcome.failed) continue;
       has_any = true;
       ways.push_back({{}, is_setting ? settings : "", outcome.peak, run.options});
@@ -190,28 +191,29 @@ void add_rewrites(const Trying& trying, const std::vector<RewrittenRun>& runs, c
 
 // Among the alternatives that are enough alone, the least effective one and the one with the lowest peak. If none is
 // enough, the most effective one with the fewest other findings.
-void add_alternatives(const Trying& trying, const AllocatorAdvice& advice, uint64_t card, std::vector<Way>& ways) {
-  const std::vector<size_t> all = trying.alternatives();
+void add_alternatives(const ChangeReplay& replays, const AllocatorAdvice& advice, uint64_t card,
+                      std::vector<Way>& ways) {
+  const std::vector<size_t> all = replays.alternatives();
   std::vector<Way> enough;
   for (const size_t one : all) {
-    const peak::ReservedOutcome outcome = trying.run(std::array<size_t, 1>{one}, advice.settings, card);
+    const peak::ReservedOutcome outcome = replays.run(std::array<size_t, 1>{one}, advice.settings, card);
     if (!outcome.failed) enough.push_back({{one}, "", outcome.peak, ""});
   }
   std::ranges::stable_sort(enough, {}, &Way::reserved_peak);
   if (enough.size() > 1) ways.push_back(enough.back());
   if (!enough.empty()) ways.push_back(enough.front());
-  if (!enough.empty() || all.empty() || trying.all().empty()) return;
-  if (auto way = few(trying, all.front(), advice.settings, card)) {
+  if (!enough.empty() || all.empty() || replays.all().empty()) return;
+  if (auto way = few(replays, all.front(), advice.settings, card)) {
     way->settings.clear();
     ways.push_back(std::move(*way));
   }
 }
 
-Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t card, const RewrittenRuns& rewritten,
-               const std::function<void(std::string_view, double)>& progress) {
+Fits find_fits(const ChangeReplay& replays, const AllocatorAdvice& advice, uint64_t card,
+               const RewrittenRuns& rewritten, const std::function<void(std::string_view, double)>& progress) {
   Fits fits;
   fits.card = bytes_of(card);
-  const peak::ReservedOutcome as_is = trying.run({}, advice.settings, card);
+  const peak::ReservedOutcome as_is = replays.run({}, advice.settings, card);
   if (!as_is.failed) return fits;
   fits.failed = {as_is.failed->request.time, as_is.failed->bytes, as_is.failed->reserved};
   const auto tell = [&](double share) {
@@ -219,26 +221,26 @@ Fits find_fits(const Trying& trying, const AllocatorAdvice& advice, uint64_t car
   };
   for (const std::string_view one : kSettings) {
     const std::string settings = with_setting(advice.settings, one);
-    const peak::ReservedOutcome outcome = trying.run({}, settings, card);
+    const peak::ReservedOutcome outcome = replays.run({}, settings, card);
     if (!outcome.failed) fits.ways.push_back({{}, settings, outcome.peak, ""});
   }
   std::ranges::stable_sort(fits.ways, {}, &Way::reserved_peak);
   const bool has_setting = !fits.ways.empty();
   tell(0.2);
-  if (rewritten) add_rewrites(trying, rewritten(), advice, card, fits.ways);
+  if (rewritten) add_rewrites(replays, rewritten(), advice, card, fits.ways);
   tell(0.5);
-  std::optional<Way> alone = few(trying, std::nullopt, advice.settings, card);
+  std::optional<Way> alone = few(replays, std::nullopt, advice.settings, card);
   if (alone) alone->settings.clear();
   tell(0.7);
   // If no setting alone is enough, a setting may reduce the number of necessary findings.
   const bool is_worth_it = !has_setting && !advice.tried.empty() && (!alone || alone->findings.size() > 1);
   std::optional<Way> both;
-  if (is_worth_it) both = few(trying, std::nullopt, advice.tried.front().settings, card);
+  if (is_worth_it) both = few(replays, std::nullopt, advice.tried.front().settings, card);
   const bool is_less = both && (!alone || both->findings.size() + 1 < alone->findings.size());
   if (alone) fits.ways.push_back(std::move(*alone));
   if (is_less) fits.ways.push_back(std::move(*both));
   tell(0.9);
-  add_alternatives(trying, advice, card, fits.ways);
+  add_alternatives(replays, advice, card, fits.ways);
   std::ranges::stable_sort(fits.ways, {}, &Way::changes);
   return fits;
 }
@@ -287,22 +289,22 @@ std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& devi
   const uint64_t card = card_of(analysis, device.device());
   if (card != kNoLimit) out.card = bytes_of(card);
   if (!out.is_known()) return out;
-  const Trying trying(device, advice, changes);
-  out.reserved_after_all = trying.run(trying.all(), out.settings, card).peak;
+  const ChangeReplay replays(device, advice, changes);
+  out.reserved_after_all = replays.run(replays.all(), out.settings, card).peak;
   for (const std::string_view one : kSettings) {
     if (progress) progress("allocator", static_cast<double>(out.tried.size() + 1) / (std::size(kSettings) + 1));
     // The threshold of garbage collection is a fraction of the process's limit.
     const bool collects = one.starts_with("garbage");
     if (collects && requests.allowed == kNoLimit) continue;
     const std::string settings = with_setting(out.settings, one);
-    const peak::ReservedOutcome outcome = trying.run({}, settings, card);
+    const peak::ReservedOutcome outcome = replays.run({}, settings, card);
     out.tried.push_back({settings, outcome.peak, !outcome.failed});
   }
   std::ranges::stable_sort(out.tried, {}, &SettingTried::reserved_peak);
   const std::optional<Time> ended = first_failure(requests);
   if (wanted.fits || ended) {
     const uint64_t bytes = wanted.fits ? static_cast<uint64_t>(wanted.fits->value) : card;
-    out.fits = find_fits(trying, out, bytes, rewritten, progress);
+    out.fits = find_fits(replays, out, bytes, rewritten, progress);
     out.fits->ends_out_of_memory = ended.has_value();
     if (ended) out.fits->steps_before = steps_before(analysis.steps(), *ended);
   }

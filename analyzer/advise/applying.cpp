@@ -12,7 +12,7 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
 
 }  // namespace
 
-Chosen::Chosen(const Context& context, const Applying& applying, const Checks& checks)
+SelectedRewrites::SelectedRewrites(const Context& context, const Applying& applying, const Checks& checks)
     : context_(context), applying_(applying) {
   for (const Checks::Entry& entry : checks.entries()) {
     const CheckInfo info = entry.check->info();
@@ -20,17 +20,17 @@ Chosen::Chosen(const Context& context, const Applying& applying, const Checks& c
   }
 }
 
-bool Chosen::is_everywhere(std::string_view rewrite) const {
+bool SelectedRewrites::is_everywhere(std::string_view rewrite) const {
   const auto level = levels_.find(rewrite);
   return level != levels_.end() && applying_.has(rewrite, level->second);
 }
 
-bool Chosen::wants(std::string_view rewrite) const {
+bool SelectedRewrites::wants(std::string_view rewrite) const {
   const auto level = levels_.find(rewrite);
   return level != levels_.end() && applying_.may_have(rewrite, level->second);
 }
 
-bool Chosen::is_at(const policy::Site& site, const Place& place) const {
+bool SelectedRewrites::is_at(const policy::Site& site, const Place& place) const {
   const Text& text = context_.text;
   const Process& p = context_.process;
   const auto is = [&](const std::string& wanted, StringId have) {
@@ -47,7 +47,7 @@ bool Chosen::is_at(const policy::Site& site, const Place& place) const {
   return frame && text.frame_line[frame] == site.line && file_name(text.string(text.frame_file[frame])) == site.file;
 }
 
-bool Chosen::takes(std::string_view rewrite, const Place& place) const {
+bool SelectedRewrites::takes(std::string_view rewrite, const Place& place) const {
   const Key key{rewrite,
                 place.op ? context_.process.operators.name[place.op] : StringId{},
                 place.node ? context_.process.nodes.type[place.node] : StringId{},
@@ -62,17 +62,17 @@ bool Chosen::takes(std::string_view rewrite, const Place& place) const {
   return at->second;
 }
 
-bool Chosen::takes(std::string_view rewrite, SaveId save) const {
+bool SelectedRewrites::takes(std::string_view rewrite, SaveId save) const {
   return is_everywhere(rewrite) || takes(rewrite, place_of(context_, save));
 }
 
-bool Chosen::takes(std::string_view rewrite, const Occurrence& occurrence, const peak::WhatIf& change) const {
+bool SelectedRewrites::takes(std::string_view rewrite, const Occurrence& occurrence, const peak::WhatIf& change) const {
   if (is_everywhere(rewrite)) return true;
   if (change.without.empty()) return takes(rewrite, occurrence.place);
   return std::ranges::any_of(change.without, [&](SaveId save) { return takes(rewrite, save); });
 }
 
-size_t Chosen::KeyHash::operator()(const Key& key) const noexcept {
+size_t SelectedRewrites::KeyHash::operator()(const Key& key) const noexcept {
   size_t hash = std::hash<std::string_view>()(key.rewrite);
   for (const uint32_t part : {key.op.value, key.node.value, key.field.value, key.module.value, key.stack.value}) {
     hash = (hash ^ part) * 1099511628211ULL;

@@ -21,10 +21,10 @@ struct Applying : policy::Selection {
 };
 
 // Caches the answer for each place.
-class Chosen final : public check::AppliedRewrites {
+class SelectedRewrites final : public check::AppliedRewrites {
  public:
   // A check with a level represents the rewrite with its id.
-  Chosen(const check::Context& context, const Applying& applying, const Checks& checks);
+  SelectedRewrites(const check::Context& context, const Applying& applying, const Checks& checks);
 
   // False: it applies at no place.
   bool wants(std::string_view rewrite) const;

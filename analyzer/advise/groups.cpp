@@ -52,7 +52,7 @@ std::vector<FoundGroup> Groups::take() {
   return std::move(groups_);
 }
 
-peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed) {
+peak::WhatIf without_claimed(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed) {
   peak::WhatIf left = change;
   std::vector<AllocationId> ours, others;
   std::erase_if(left.without, [&](SaveId save) {

@@ -24,7 +24,7 @@ class Groups final : public check::Sink {
  public:
   Groups(const check::Context& context, Places& places) : context_(context), places_(places) {}
   // Keeps only the occurrences that the rewrite changes at its sites.
-  Groups(const check::Context& context, Places& places, const Chosen& chosen, std::string_view rewrite)
+  Groups(const check::Context& context, Places& places, const SelectedRewrites& chosen, std::string_view rewrite)
       : context_(context), places_(places), chosen_(&chosen), rewrite_(rewrite) {}
 
   // Ignores occurrences on devices other than the selected one.
@@ -34,7 +34,7 @@ class Groups final : public check::Sink {
  private:
   const check::Context& context_;
   Places& places_;
-  const Chosen* chosen_ = nullptr;
+  const SelectedRewrites* chosen_ = nullptr;
   std::string_view rewrite_;
   std::unordered_map<Places::Key, uint32_t> numbers_;
   std::vector<FoundGroup> groups_;
@@ -42,7 +42,7 @@ class Groups final : public check::Sink {
 
 // Reduces a change to the saves that earlier changes have not dropped. Adds its saves to `claimed` (by SaveId). Without
 // a remaining save of an allocation, the extra memory in its place is not needed either.
-peak::WhatIf share(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
+peak::WhatIf without_claimed(const Process& process, const peak::WhatIf& change, std::vector<uint8_t>& claimed);
 
 // The maximum bytes of the occurrences at one moment, each allocation counted once.
 Bytes most_at_once(const std::vector<check::Occurrence>& occurrences);

@@ -6,9 +6,9 @@
 namespace tapelens::advise {
 namespace {
 
-RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& like, std::string options,
-                       const policy::Selection& selection) {
-  Wanted wanted;
+RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& like,
+                       std::string options, const policy::Selection& selection) {
+  AdviceOptions wanted;
   wanted.options = like.options;
   wanted.applying = Applying{selection, options};
   RewrittenRun run{std::move(options), {}, {}};
@@ -24,7 +24,8 @@ size_t saves_without(const RewrittenRun& run) {
 
 }  // namespace
 
-std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks, const Wanted& wanted) {
+std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks,
+                                         const AdviceOptions& wanted) {
   std::vector<RewrittenRun> runs;
   for (const policy::Group& group : policy::kGroups) {
     policy::Selection selection;

@@ -34,7 +34,7 @@ std::vector<WhatIf> shares_of(const Process& process, const std::vector<const Wh
   std::vector<uint8_t> claimed(size_t{process.saves.rows()} + 1);
   std::vector<WhatIf> shares;
   shares.reserve(changes.size());
-  for (const WhatIf* change : changes) shares.push_back(share(process, *change, claimed));
+  for (const WhatIf* change : changes) shares.push_back(without_claimed(process, *change, claimed));
   return shares;
 }
 

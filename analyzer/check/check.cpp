@@ -49,7 +49,7 @@ std::string_view Options::text(std::string_view name) const {
   for (const auto& [key, value] : values_) {
     if (key == name) return value;
   }
-  throw std::runtime_error("there is no option '" + std::string(name) + "'");
+  throw std::runtime_error("unknown option '" + std::string(name) + "'");
 }
 
 int64_t Options::number(std::string_view name) const {

@@ -84,9 +84,9 @@ bool makes_number(const Context& context, OperatorId op) {
 
 // ---- spots
 
-std::optional<Spot> PatchMaker::spot(StackId stack) const { return spot(own_frame(context_.text, stack)); }
+std::optional<RecordedStatement> PatchMaker::spot(StackId stack) const { return spot(own_frame(context_.text, stack)); }
 
-FileEdits PatchMaker::edits(const Spot& spot, std::vector<Edit> edits) {
+FileEdits PatchMaker::edits(const RecordedStatement& spot, std::vector<Edit> edits) {
   return {file_edit(spot.path, spot.source.all_lines(), std::move(edits))};
 }
 
@@ -209,7 +209,7 @@ FrameId PatchMaker::carrying_frame(StackId stack) const {
 FileEdits PatchMaker::detach_carried(StackId stack, std::string_view op) const {
   const auto found = carrying(stack);
   if (!found) return {};
-  const Spot& at = found->spot;
+  const RecordedStatement& at = found->spot;
   const bool is_tuple = op == "aten::lstm";
   // The result of a module may have any structure. Only these operators have a known result.
   const bool is_known =
@@ -238,7 +238,7 @@ FileEdits PatchMaker::set_to_none(StackId stack) const {
   return edits(*at, {{value.line, 1, {changed}}});
 }
 
-std::optional<Spot> spot_of(const Context& context, FrameId frame) {
+std::optional<RecordedStatement> recorded_statement_at(const Context& context, FrameId frame) {
   const Text& text = context.text;
   if (context.sources == nullptr || !frame || text.frame_line[frame] == 0) return std::nullopt;
   auto content = recorded_source(text, text.string(text.frame_file[frame]), *context.sources);
@@ -248,7 +248,7 @@ std::optional<Spot> spot_of(const Context& context, FrameId frame) {
   if (!source) return std::nullopt;
   const size_t statement = source->at(text.frame_line[frame] - 1);
   if (statement == source->statements().size() || !source->statements()[statement].is_alone) return std::nullopt;
-  return Spot{path, std::move(*source), statement, frame};
+  return RecordedStatement{path, std::move(*source), statement, frame};
 }
 
 }  // namespace tapelens::check

@@ -15,7 +15,7 @@
 namespace tapelens::check {
 
 // The statement of a recorded frame, in a file of the repository that has not changed since the recording.
-struct Spot {
+struct RecordedStatement {
   std::string path;  // below the root of the repository
   PythonSource source;
   size_t statement = 0;
@@ -25,7 +25,7 @@ struct Spot {
 };
 
 // None: the file does not exist or has changed, or the line has several statements.
-std::optional<Spot> spot_of(const Context& context, FrameId frame);
+std::optional<RecordedStatement> recorded_statement_at(const Context& context, FrameId frame);
 
 // Finds the calls that torch.no_grad() may cover: those whose graphs no backward needs.
 class FreeCalls {
@@ -72,20 +72,20 @@ class PatchMaker {
 
  private:
   struct Carrying {
-    Spot spot;
+    RecordedStatement spot;
     std::vector<std::string> names;  // names on both sides of the assignment
   };
   std::optional<Carrying> carrying(StackId stack) const;
-  std::optional<Spot> spot(FrameId frame) const { return spot_of(context_, frame); }
-  std::optional<Spot> spot(StackId stack) const;  // at the frame that reports show
-  static FileEdits edits(const Spot& spot, std::vector<Edit> edits);
+  std::optional<RecordedStatement> spot(FrameId frame) const { return recorded_statement_at(context_, frame); }
+  std::optional<RecordedStatement> spot(StackId stack) const;  // at the frame that reports show
+  static FileEdits edits(const RecordedStatement& spot, std::vector<Edit> edits);
 
-  bool is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;
+  bool is_needed(const RecordedStatement& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const;
   bool is_function_needed(FrameId frame, const std::vector<uint8_t>& needed) const;
   // Whether the outermost module calls at a frame alternate: one with only free nodes, then one without free nodes.
   bool takes_turns(FrameId frame, const FreeCalls& calls) const;
-  FileEdits decorated(const Spot& spot) const;
-  FileEdits wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const;
+  FileEdits decorated(const RecordedStatement& spot) const;
+  FileEdits wrapped(const RecordedStatement& spot, const std::vector<uint8_t>& needed) const;
 
   const Context& context_;
 };

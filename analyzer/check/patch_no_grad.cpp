@@ -87,7 +87,8 @@ bool PatchMaker::is_function_needed(FrameId frame, const std::vector<uint8_t>& n
   return false;
 }
 
-bool PatchMaker::is_needed(const Spot& spot, size_t first, size_t end, const std::vector<uint8_t>& needed) const {
+bool PatchMaker::is_needed(const RecordedStatement& spot, size_t first, size_t end,
+                           const std::vector<uint8_t>& needed) const {
   const Text& text = context_.text;
   const auto& all = spot.source.statements();
   for (uint32_t row = 1; row < needed.size(); ++row) {
@@ -99,7 +100,7 @@ bool PatchMaker::is_needed(const Spot& spot, size_t first, size_t end, const std
   return false;
 }
 
-FileEdits PatchMaker::decorated(const Spot& spot) const {
+FileEdits PatchMaker::decorated(const RecordedStatement& spot) const {
   const PythonSource& source = spot.source;
   std::string_view name = context_.text.string(context_.text.frame_function[spot.frame]);
   name = name.substr(name.rfind('.') + 1);
@@ -121,7 +122,7 @@ FileEdits PatchMaker::decorated(const Spot& spot) const {
   return {};
 }
 
-FileEdits PatchMaker::wrapped(const Spot& spot, const std::vector<uint8_t>& needed) const {
+FileEdits PatchMaker::wrapped(const RecordedStatement& spot, const std::vector<uint8_t>& needed) const {
   const PythonSource& source = spot.source;
   size_t first = spot.statement, end = first + 1;
   const auto take_loop = [&](size_t header) {

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Reference::Kind;
 
-Tokens tokens_of(const Spot& spot, size_t statement) {
+Tokens tokens_of(const RecordedStatement& spot, size_t statement) {
   const Statement& s = spot.source.statements()[statement];
   return {spot.source.begin(s), spot.source.end(s)};
 }
@@ -37,18 +37,19 @@ bool has_call(Tokens tokens) {
 
 // The call through which a statement got the tensor: the function, empty for the operator itself; the operator; and its
 // module.
-struct Way {
+struct ProducingCall {
   std::string_view function, op, module;
 };
 
 // Whether an expression's value is the tensor: its last call is that call, or it has no other call.
-bool is_value(Tokens value, const Way& way) {
+bool is_value(Tokens value, const ProducingCall& producer) {
   const std::string_view name = last_called(value);
   if (name.empty()) return false;
   const size_t callee = dotted(value, 0);
   if (callee > 0 && callee < value.size() && !has_call(value.subspan(callee))) return true;
-  if (way.function.empty()) return last_part(way.op).find(name) != std::string_view::npos;
-  return way.function.ends_with("call_impl") ? name == last_part(way.module) : name == last_part(way.function);
+  if (producer.function.empty()) return last_part(producer.op).find(name) != std::string_view::npos;
+  return producer.function.ends_with("call_impl") ? name == last_part(producer.module)
+                                                  : name == last_part(producer.function);
 }
 
 // list.append(value): returns the list, and sets `value`.
@@ -107,14 +108,14 @@ bool is_passed(Tokens tokens, IsTensor is_tensor) {
 }
 
 // The later use of a variable in the same function.
-struct Fate {
+struct LaterUse {
   std::optional<Reference> kept;
   EditLine passed;
   size_t returned = 0;  // the statement; 0: not returned
   size_t part = 0;      // index in the returned tuple
 };
 
-Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
+LaterUse later_use_of(const RecordedStatement& spot, const std::vector<std::string_view>& names) {
   const auto& all = spot.source.statements();
   size_t end = all.size();
   for (size_t header = spot.source.header_of(spot.statement); header < all.size();
@@ -126,9 +127,9 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
   const auto is_any = [&](Tokens value) {
     return std::ranges::any_of(names, [&](std::string_view name) { return is_view(value, name); });
   };
-  Fate fate;
+  LaterUse use;
   int times_passed = 0;
-  for (size_t i = spot.statement + 1; i < end && !fate.kept; ++i) {
+  for (size_t i = spot.statement + 1; i < end && !use.kept; ++i) {
     const Tokens tokens = tokens_of(spot, i);
     if (is(tokens.front(), "def") || is(tokens.front(), "class")) {  // a separate scope of names
       if (spot.source.is_header(i)) i = spot.source.block_end(i) - 1;
@@ -138,33 +139,33 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
     Tokens value;
     if (const Tokens list = collector(tokens, value); !list.empty()) {
       for (const Tokens part : parts(value)) {
-        if (is_any(part)) fate.kept = {Kind::collected, line, text_of(list), {}};
+        if (is_any(part)) use.kept = {Kind::collected, line, text_of(list), {}};
       }
       continue;
     }
     if (is(tokens.front(), "return")) {
       const std::vector<Tokens> given = parts(tokens.subspan(1));
       const auto part = std::ranges::find_if(given, is_any);
-      if (part != given.end() && fate.returned == 0) {
-        fate.returned = i;
-        fate.part = static_cast<size_t>(part - given.begin());
+      if (part != given.end() && use.returned == 0) {
+        use.returned = i;
+        use.part = static_cast<size_t>(part - given.begin());
       }
       continue;
     }
     const size_t equals = find_outside(tokens, "=");
     if (equals == tokens.size() && is_passed(tokens, is_any)) {
       // With several calls, the one that keeps it is unknown.
-      fate.passed = times_passed++ == 0 ? line : EditLine{};
+      use.passed = times_passed++ == 0 ? line : EditLine{};
     }
     if (equals == tokens.size() || equals == 0) continue;
     const Tokens target = tokens.first(equals);
     if (is_any(tokens.subspan(equals + 1)) && (target.size() > 1 && find_outside(target, ",") == target.size())) {
-      fate.kept = {Kind::attribute, line, text_of(target), {}};
+      use.kept = {Kind::attribute, line, text_of(target), {}};
     } else if (target.size() == 1 && is_any(target)) {
       break;  // from here on the name has another value
     }
   }
-  return fate;
+  return use;
 }
 
 }  // namespace
@@ -172,30 +173,31 @@ Fate fate_of(const Spot& spot, const std::vector<std::string_view>& names) {
 std::optional<Reference> reference_of(const Context& context, const Place& made) {
   const Text& text = context.text;
   const auto frames = text.stack(made.stack);
-  Way way{"", made.op ? text.string(context.process.operators.name[made.op]) : "",
-          made.module ? text.string(text.module_path[made.module]) : ""};
+  ProducingCall producer{"", made.op ? text.string(context.process.operators.name[made.op]) : "",
+                         made.module ? text.string(text.module_path[made.module]) : ""};
   bool is_returned = false;  // by the frame before
   EditLine returned;
   size_t part = 0;  // index in the returned tuple
   for (size_t i = 0; i < frames.size(); ++i) {
     const FrameId frame = frames[i];
-    way.function = i > 0 ? text.string(text.frame_function[frames[i - 1]]) : "";
+    producer.function = i > 0 ? text.string(text.frame_function[frames[i - 1]]) : "";
     if (is_library_frame(text.string(text.frame_file[frame]), text.string(text.frame_function[frame]))) continue;
     if (!is_own_frame(text, frame)) {
       if (is_returned) return Reference{Kind::returned, returned, "", {}};
       continue;
     }
-    const auto at = spot_of(context, frame);
+    const auto at = recorded_statement_at(context, frame);
     if (!at) return std::nullopt;
     const Tokens tokens = tokens_of(*at, at->statement);
     const EditLine here{frame, tokens.front().line + 1};
     Tokens value;
     if (const Tokens list = collector(tokens, value); !list.empty()) {
-      return is_value(value, way) ? std::optional(Reference{Kind::collected, here, text_of(list), {}}) : std::nullopt;
+      return is_value(value, producer) ? std::optional(Reference{Kind::collected, here, text_of(list), {}})
+                                       : std::nullopt;
     }
     if (is(tokens.front(), "return")) {
       const auto all = parts(tokens.subspan(1));
-      const auto given = std::ranges::find_if(all, [&](Tokens one) { return is_value(one, way); });
+      const auto given = std::ranges::find_if(all, [&](Tokens one) { return is_value(one, producer); });
       if (given == all.end()) return std::nullopt;
       // return f(x): the same part of the result of f.
       if (all.size() > 1) part = static_cast<size_t>(given - all.begin());
@@ -208,7 +210,7 @@ std::optional<Reference> reference_of(const Context& context, const Place& made)
       return std::nullopt;
     }
     const Tokens target = tokens.first(equals), given = tokens.subspan(equals + 1);
-    if (!is_value(given, way)) return std::nullopt;
+    if (!is_value(given, producer)) return std::nullopt;
     std::vector<std::string_view> names;
     const std::vector<Tokens> targets = parts(target);
     for (size_t t = 0; t < targets.size(); ++t) {
@@ -216,14 +218,14 @@ std::optional<Reference> reference_of(const Context& context, const Place& made)
       if (targets[t].size() == 1 && !is_other) names.push_back(targets[t].front().text);
     }
     if (names.empty()) return Reference{Kind::attribute, here, text_of(target), {}};
-    const Fate fate = fate_of(*at, names);
-    if (fate.kept) return fate.kept;
-    if (fate.returned == 0) {
-      return Reference{Kind::variable, here, names.size() == 1 ? std::string(names.front()) : "", fate.passed};
+    const LaterUse use = later_use_of(*at, names);
+    if (use.kept) return use.kept;
+    if (use.returned == 0) {
+      return Reference{Kind::variable, here, names.size() == 1 ? std::string(names.front()) : "", use.passed};
     }
     is_returned = true;
-    part = fate.part;
-    returned = {frame, at->source.statements()[fate.returned].first + 1};
+    part = use.part;
+    returned = {frame, at->source.statements()[use.returned].first + 1};
   }
   if (is_returned) return Reference{Kind::returned, returned, "", {}};
   return std::nullopt;

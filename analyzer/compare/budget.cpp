@@ -13,7 +13,7 @@ namespace {
 constexpr Metric kMetrics[] = {Metric::peak, Metric::saved, Metric::reserved, Metric::allocations};
 
 trace::Error wrong(std::string_view text, const std::string& why) {
-  return {"'" + std::string(text) + "' is no budget: " + why, trace::ErrorKind::usage};
+  return {"'" + std::string(text) + "' is not a budget: " + why, trace::ErrorKind::usage};
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ std::string value_text(Metric metric, int64_t value) {
   return is_bytes(metric) ? text::bytes_text(Bytes{value}) : text::count_text(static_cast<uint64_t>(value));
 }
 
-trace::Result<Budget> parse_budget(std::string_view text) {
-  Budget out;
+trace::Result<MemoryBudget> parse_budget(std::string_view text) {
+  MemoryBudget out;
   out.text = text;
   const size_t at_most = text.find("<=");
   if (at_most == std::string_view::npos) return wrong(text, "it has no <=, as in peak<=6GiB");

@@ -20,7 +20,7 @@ std::optional<int64_t> value_of(const DeviceFigures& device, Metric metric);
 // "19.0 MiB", "64"
 std::string value_text(Metric metric, int64_t value);
 
-struct Budget {
+struct MemoryBudget {
   std::string text;  // as typed
   Metric metric{};
   std::string module;  // pattern: limits the bytes that matching modules hold at the peak; empty: all bytes
@@ -29,7 +29,7 @@ struct Budget {
 };
 
 // A malformed limit is an error of kind usage.
-trace::Result<Budget> parse_budget(std::string_view text);
+trace::Result<MemoryBudget> parse_budget(std::string_view text);
 
 // Whether a module matches the pattern or is inside a module that does. '*' matches one part of a path.
 bool is_within(std::string_view module, std::string_view pattern);

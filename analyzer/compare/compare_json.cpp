@@ -78,7 +78,7 @@ Json changes_json(const Comparison& comparison) {
 
 }  // namespace
 
-std::string verdict_json(const Verdict& verdict, const Rendering& how) {
+std::string verdict_json(const GateResult& verdict, const Rendering& how) {
   Json items = Json::array();
   for (const Item& item : verdict.items) {
     items.push_back({{"kind", kind_name(item.kind)},

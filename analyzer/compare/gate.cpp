@@ -128,7 +128,7 @@ bool has_device(const Snapshot& run, const std::string& name) {
   });
 }
 
-void add_budget(const Snapshot& run, const Comparison* comparison, const Budget& budget, Verdict& out) {
+void add_budget(const Snapshot& run, const Comparison* comparison, const MemoryBudget& budget, GateResult& out) {
   bool applies = false;
   for (const ProcessFigures& process : run.processes) {
     for (const DeviceFigures& device : process.devices) {
@@ -198,11 +198,11 @@ void add_findings(const Comparison& comparison, const Limits& limits, std::vecto
 
 }  // namespace
 
-bool Verdict::passed() const { return failed() == 0; }
-size_t Verdict::failed() const { return static_cast<size_t>(std::ranges::count(items, false, &Item::passed)); }
+bool GateResult::passed() const { return failed() == 0; }
+size_t GateResult::failed() const { return static_cast<size_t>(std::ranges::count(items, false, &Item::passed)); }
 
-Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& limits) {
-  Verdict out;
+GateResult judge(const Snapshot& run, const Comparison* comparison, const Limits& limits) {
+  GateResult out;
   out.has_baseline = comparison != nullptr;
   out.is_complete = run.incomplete.empty();
   if (comparison != nullptr) {
@@ -213,7 +213,7 @@ Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& l
   } else {
     for (const std::string& why : run.incomplete) out.remarks.push_back("the recording is not complete: " + why);
   }
-  for (const Budget& budget : limits.budgets) add_budget(run, comparison, budget, out);
+  for (const MemoryBudget& budget : limits.budgets) add_budget(run, comparison, budget, out);
   if (comparison != nullptr) add_findings(*comparison, limits, out.items);
   std::ranges::stable_sort(out.items, {}, [](const Item& item) { return item.passed; });
   return out;

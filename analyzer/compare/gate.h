@@ -21,7 +21,7 @@ struct Cause {
 Cause cause_of(const Comparison& comparison, const std::vector<ComparedRow>& grown);
 
 struct Limits {
-  std::vector<Budget> budgets;
+  std::vector<MemoryBudget> budgets;
   double tolerance = 0.01;  // fraction of a figure of the baseline
   // New findings of this severity or higher fail; none: no finding fails.
   std::optional<check::Severity> fail_on = check::Severity::warning;
@@ -44,7 +44,7 @@ struct Item {
   std::string message;             // text of a finding
 };
 
-struct Verdict {
+struct GateResult {
   // Failed items first; figures before budgets before findings; figures of the device whose peak grew most first.
   std::vector<Item> items;
   std::vector<std::string> remarks;
@@ -56,6 +56,6 @@ struct Verdict {
 };
 
 // Without a baseline, `comparison` is null and only budgets apply. Otherwise `run` is comparison->b.
-Verdict judge(const Snapshot& run, const Comparison* comparison, const Limits& limits);
+GateResult judge(const Snapshot& run, const Comparison* comparison, const Limits& limits);
 
 }  // namespace tapelens::compare

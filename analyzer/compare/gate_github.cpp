@@ -28,7 +28,7 @@ std::string message(std::string_view text) { return escaped(text::printable_line
 
 }  // namespace
 
-std::string verdict_github(const Verdict& verdict, const Rendering& how) {
+std::string verdict_github(const GateResult& verdict, const Rendering& how) {
   std::string out;
   for (const Item& item : verdict.items) {
     if (item.passed) continue;

@@ -38,7 +38,7 @@ text::JunitCase case_of(const Item& item, const Rendering& how) {
 
 }  // namespace
 
-std::string verdict_junit(const Verdict& verdict, const Rendering& how) {
+std::string verdict_junit(const GateResult& verdict, const Rendering& how) {
   std::vector<text::JunitCase> cases;
   for (const Item& item : verdict.items) cases.push_back(case_of(item, how));
   return text::junit_document("tapelens check", cases, verdict.remarks);

@@ -10,7 +10,7 @@ namespace tapelens::compare {
 using text::cell;
 using text::code;
 
-std::string verdict_markdown(const Verdict& verdict, const Rendering& how) {
+std::string verdict_markdown(const GateResult& verdict, const Rendering& how) {
   std::string out = "### Memory: " +
                     (verdict.passed() ? text::plural(verdict.items.size(), "check", "checks") + " passed"
                                       : std::to_string(verdict.failed()) + " of " +

@@ -17,7 +17,7 @@ constexpr Rule kRules[] = {{"memory-budget", "a figure of memory is above its bu
 
 }  // namespace
 
-std::string verdict_sarif(const Verdict& verdict, const Rendering& how) {
+std::string verdict_sarif(const GateResult& verdict, const Rendering& how) {
   Json rules = Json::array(), results = Json::array(), notifications = Json::array();
   for (const Rule& rule : kRules) {
     rules.push_back({{"id", rule.id},

@@ -26,7 +26,7 @@ void add_grown(text::Page& page, const Item& item) {
 
 }  // namespace
 
-std::string verdict_text(const Verdict& verdict, const Rendering& how) {
+std::string verdict_text(const GateResult& verdict, const Rendering& how) {
   text::Page page(how.style);
   for (const Item& item : verdict.items) {
     if (item.passed) continue;

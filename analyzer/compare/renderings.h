@@ -19,12 +19,12 @@ struct Rendering {
   std::string_view version = "";  // version of Tapelens
 };
 
-std::string verdict_text(const Verdict& verdict, const Rendering& how);
-std::string verdict_markdown(const Verdict& verdict, const Rendering& how);
-std::string verdict_junit(const Verdict& verdict, const Rendering& how);
-std::string verdict_sarif(const Verdict& verdict, const Rendering& how);
-std::string verdict_json(const Verdict& verdict, const Rendering& how);
-std::string verdict_github(const Verdict& verdict, const Rendering& how);
+std::string verdict_text(const GateResult& verdict, const Rendering& how);
+std::string verdict_markdown(const GateResult& verdict, const Rendering& how);
+std::string verdict_junit(const GateResult& verdict, const Rendering& how);
+std::string verdict_sarif(const GateResult& verdict, const Rendering& how);
+std::string verdict_json(const GateResult& verdict, const Rendering& how);
+std::string verdict_github(const GateResult& verdict, const Rendering& how);
 
 std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how);
 std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how);
@@ -32,7 +32,7 @@ std::string diff_json(const Comparison& comparison, std::span<const By> by, cons
 
 struct VerdictFormat {
   const char* name;
-  std::string (*render)(const Verdict&, const Rendering&);
+  std::string (*render)(const GateResult&, const Rendering&);
 };
 inline constexpr std::array<VerdictFormat, 6> kVerdictFormats = {{{"text", verdict_text},
                                                                   {"markdown", verdict_markdown},

@@ -260,7 +260,7 @@ std::string line_of(std::string_view text, uint32_t line) {
   return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
 }
 
-trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::Wanted& wanted,
+trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::AdviceOptions& wanted,
                                       const FindText& text_of, const advise::Progress& progress) {
   if (progress) progress("reading", 0);
   const Text& text = run.text();

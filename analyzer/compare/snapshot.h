@@ -98,7 +98,7 @@ using FindText = std::function<std::optional<std::string>(const SourceVersion&)>
 std::string module_pattern(std::string_view path);
 
 // If `checks` is null, the snapshot has no findings.
-trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::Wanted& wanted,
+trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::AdviceOptions& wanted,
                                       const FindText& text_of, const advise::Progress& progress = {});
 
 // Line `line` of a text (from 1), trimmed; empty if it does not exist.

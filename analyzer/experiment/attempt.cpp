@@ -97,7 +97,7 @@ std::string why_text(const Attempt& attempt) {
 
 std::string last_words_text(const Attempt& attempt, const std::string& of) {
   if (attempt.outcome != Outcome::failed || attempt.last_words.empty()) return {};
-  return "What the run" + of + " wrote last:\n" + attempt.last_words + (attempt.last_words.ends_with('\n') ? "" : "\n");
+  return "Last output of the run" + of + ":\n" + attempt.last_words + (attempt.last_words.ends_with('\n') ? "" : "\n");
 }
 
 }  // namespace tapelens::experiment

@@ -37,7 +37,7 @@ trace::OutputOptions output_of(const Format& format, const Target& target,
 Status write(Subjects& subjects, const Format& format, Output& output) {
   try {
     if (format.stream != nullptr) {
-      Sink sink(output.descriptor());
+      ByteSink sink(output.descriptor());
       format.stream(subjects, sink);
       sink.flush();
     } else {
@@ -63,7 +63,7 @@ const Format* format_of(std::string_view name) {
   return at == std::end(kFormats) ? nullptr : *at;
 }
 
-Status export_recording(const run::Run& run, const Wanted& wanted, const Format& format, const Target& target,
+Status export_recording(const run::Run& run, const ExportSelection& wanted, const Format& format, const Target& target,
                         const std::function<void(const std::string&)>& making) {
   try {
     const trace::OutputOptions options = output_of(format, target, making);
@@ -78,12 +78,12 @@ Status export_recording(const run::Run& run, const Wanted& wanted, const Format&
   }
 }
 
-void Sink::flush() {
+void ByteSink::flush() {
   write_out(buffer_);
   buffer_.clear();
 }
 
-void Sink::write_out(std::string_view bytes) const {
+void ByteSink::write_out(std::string_view bytes) const {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;

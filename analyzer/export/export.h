@@ -26,7 +26,7 @@ struct Format {
   // Whether a file with this head, its first kHeadBytes, was written by this format and may be replaced.
   bool (*is_ours)(std::string_view head);
   // Exactly one is set: writes a stream, or fills an existing empty file.
-  void (*stream)(Subjects& subjects, Sink& sink) = nullptr;
+  void (*stream)(Subjects& subjects, ByteSink& sink) = nullptr;
   void (*file)(Subjects& subjects, const std::string& path) = nullptr;
 };
 inline constexpr size_t kHeadBytes = 512;
@@ -47,7 +47,7 @@ struct Target {
 // Errors: kind usage if the process or device does not exist or the target may not be replaced. Kind unreadable if
 // tables of the recording contradict each other (the rest would not show what happened), or if the target is not
 // writable.
-trace::Status export_recording(const run::Run& run, const Wanted& wanted, const Format& format, const Target& target,
-                               const std::function<void(const std::string&)>& making = {});
+trace::Status export_recording(const run::Run& run, const ExportSelection& wanted, const Format& format,
+                               const Target& target, const std::function<void(const std::string&)>& making = {});
 
 }  // namespace tapelens::exporting

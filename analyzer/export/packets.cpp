@@ -28,7 +28,7 @@ constexpr std::array<std::pair<Note, const char*>, 9> kNotes = {{{Note::bytes, "
 
 }  // namespace
 
-Packets::Packets(Sink& sink) : sink_(sink) {
+Packets::Packets(ByteSink& sink) : sink_(sink) {
   auto* names = packet_.mutable_interned_data();
   for (const auto& [category, name] : kCategories) {
     auto* entry = names->add_event_categories();

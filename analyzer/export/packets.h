@@ -29,7 +29,7 @@ struct TrackId {
 
 class Packets {
  public:
-  explicit Packets(Sink& sink);
+  explicit Packets(ByteSink& sink);
 
   // The number of a name; calls `name` for a new key.
   template <class Make>
@@ -69,7 +69,7 @@ class Packets {
     return at->second;
   }
 
-  Sink& sink_;
+  ByteSink& sink_;
   perfetto::TracePacket packet_;
   std::string bytes_;
   std::array<Numbers, 8> names_;  // by NameOf

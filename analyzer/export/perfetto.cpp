@@ -174,7 +174,7 @@ bool is_perfetto(std::string_view head) {
   return head.starts_with("\n") && category < 32 && head.find("Tapelens ", category) != std::string_view::npos;
 }
 
-void write_perfetto(Subjects& subjects, Sink& sink) {
+void write_perfetto(Subjects& subjects, ByteSink& sink) {
   Packets out(sink);
   // This track comes first. Its name identifies the writer, for is_perfetto().
   out.track(TrackId{1}, "Tapelens " + std::string(subjects.wanted().version));

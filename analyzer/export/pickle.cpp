@@ -9,7 +9,7 @@ constexpr uint64_t kBatch = 1000;  // as Python's pickle
 
 }  // namespace
 
-Pickle::Pickle(Sink& sink) : sink_(sink) { sink_.write("\x80\x04"); }
+Pickle::Pickle(ByteSink& sink) : sink_(sink) { sink_.write("\x80\x04"); }
 
 void Pickle::finish() { sink_.write('.'); }
 

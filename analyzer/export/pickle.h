@@ -17,7 +17,7 @@ class Pickle {
   // A written value that can be referred to by its number.
   using Remembered = uint32_t;
 
-  explicit Pickle(Sink& sink);
+  explicit Pickle(ByteSink& sink);
   void finish();
 
   void number(int64_t value);
@@ -42,7 +42,7 @@ class Pickle {
  private:
   void little_endian(uint64_t value, int bytes);
 
-  Sink& sink_;
+  ByteSink& sink_;
   Remembered remembered_ = 0;
   std::unordered_map<std::string, Remembered> keys_;
   std::vector<uint64_t> items_;  // of each open list

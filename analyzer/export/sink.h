@@ -13,11 +13,11 @@ struct WriteFailed {
   std::string message;  // the message of a library, if it has one; else empty
 };
 
-class Sink {
+class ByteSink {
  public:
-  explicit Sink(int descriptor) : descriptor_(descriptor) { buffer_.reserve(kBuffer); }
-  Sink(const Sink&) = delete;
-  Sink& operator=(const Sink&) = delete;
+  explicit ByteSink(int descriptor) : descriptor_(descriptor) { buffer_.reserve(kBuffer); }
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
 
   void write(std::string_view bytes) {
     if (buffer_.size() + bytes.size() > kBuffer) flush();

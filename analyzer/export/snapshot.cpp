@@ -37,7 +37,7 @@ class Shared {
 
 class Snapshot {
  public:
-  Snapshot(Subjects& subjects, const Subject& subject, Sink& sink)
+  Snapshot(Subjects& subjects, const Subject& subject, ByteSink& sink)
       : subjects_(subjects),
         subject_(subject),
         p_(subject.process),
@@ -377,7 +377,7 @@ bool is_snapshot(std::string_view head) {
   return head.starts_with("\x80\x04") && key < 16 && value != std::string_view::npos && value < 48 && key < value;
 }
 
-void write_snapshot(Subjects& subjects, Sink& sink) { Snapshot(subjects, *subjects.largest(), sink).write(); }
+void write_snapshot(Subjects& subjects, ByteSink& sink) { Snapshot(subjects, *subjects.largest(), sink).write(); }
 
 }  // namespace
 

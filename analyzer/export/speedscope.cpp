@@ -85,7 +85,7 @@ struct Sample {
 
 class Speedscope {
  public:
-  Speedscope(Subjects& subjects, Sink& sink) : subjects_(subjects), sink_(sink), frames_(subjects) {}
+  Speedscope(Subjects& subjects, ByteSink& sink) : subjects_(subjects), sink_(sink), frames_(subjects) {}
 
   void write() {
     sink_.write("{\"exporter\":" + json_text("Tapelens " + std::string(subjects_.wanted().version)) +
@@ -176,14 +176,14 @@ class Speedscope {
   }
 
   Subjects& subjects_;
-  Sink& sink_;
+  ByteSink& sink_;
   Frames frames_;
   bool is_first_ = true;
 };
 
 bool is_speedscope(std::string_view head) { return head.starts_with("{\"exporter\":\"Tapelens "); }
 
-void write_speedscope(Subjects& subjects, Sink& sink) { Speedscope(subjects, sink).write(); }
+void write_speedscope(Subjects& subjects, ByteSink& sink) { Speedscope(subjects, sink).write(); }
 
 }  // namespace
 

@@ -243,7 +243,7 @@ class ProcessRows {
   }
 
   void findings(const peak::DeviceAnalysis& device, std::string_view name_of_device) {
-    advise::Wanted wanted;
+    advise::AdviceOptions wanted;
     wanted.sources = subjects_.wanted().sources;
     const advise::Advice advice = advise::advise(device, *subjects_.wanted().checks, wanted);
     if (subjects_.wanted().advised) subjects_.wanted().advised(advice);

@@ -43,7 +43,8 @@ FrameId Names::source_frame(StackId stack) const {
   return FrameId{frame};
 }
 
-Subjects::Subjects(const run::Run& run, const Wanted& wanted) : run_(run), wanted_(wanted), names_(run.text()) {
+Subjects::Subjects(const run::Run& run, const ExportSelection& wanted)
+    : run_(run), wanted_(wanted), names_(run.text()) {
   refuse_damaged(text().left_out);
 }
 

@@ -18,7 +18,7 @@ namespace tapelens::exporting {
 
 using namespace model;
 
-struct Wanted {
+struct ExportSelection {
   std::optional<uint32_t> process;                       // its pid
   std::optional<std::string> device;                     // "cuda:0"
   std::string_view version = "unknown";                  // version of Tapelens
@@ -67,10 +67,10 @@ struct CannotExport {
 
 class Subjects {
  public:
-  Subjects(const run::Run& run, const Wanted& wanted);
+  Subjects(const run::Run& run, const ExportSelection& wanted);
 
   const trace::Recording& recording() const { return run_.recording(); }
-  const Wanted& wanted() const { return wanted_; }
+  const ExportSelection& wanted() const { return wanted_; }
   const Text& text() const { return run_.text(); }
   const Names& names() const { return names_; }
   std::string command() const;  // as typed, printable
@@ -89,7 +89,7 @@ class Subjects {
   [[noreturn]] void refuse() const;
 
   const run::Run& run_;
-  const Wanted& wanted_;
+  const ExportSelection& wanted_;
   const Names names_;
 };
 

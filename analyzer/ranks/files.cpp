@@ -30,7 +30,7 @@ std::string without_name(std::string message, const std::string& file) {
 }
 
 // `columns`: locked while all columns of a recording are read, because only one recording fits into memory.
-Source read_one(const std::string& file, const Reading& reading, base::Mutex& columns) {
+Source read_one(const std::string& file, const ReadOptions& reading, base::Mutex& columns) {
   Source out{.file = file, .summary = {}, .why = {}};
   try {
     const auto text = trace::read_summary(file);
@@ -97,7 +97,7 @@ bool is_of_a_rank(const std::string& file) {
   return summary && std::ranges::any_of(summary->processes, [](const RankSummary& one) { return one.rank >= 0; });
 }
 
-std::vector<Source> read_all(const std::vector<std::string>& files, const Reading& reading) {
+std::vector<Source> read_all(const std::vector<std::string>& files, const ReadOptions& reading) {
   std::vector<Source> sources(files.size());
   std::atomic<size_t> next{0};
   std::atomic<bool> is_wanted{true};

@@ -20,13 +20,13 @@ bool is_of_a_rank(const std::string& file);
 // Receives the share that is read, from 0 to 1. Called from several threads, one at a time. Returns false to cancel.
 using Progress = std::function<bool(double)>;
 
-struct Reading {
+struct ReadOptions {
   std::string_view version;  // version of this Tapelens
   // Makes the checks that compute findings if a file's summary lacks them; empty: no findings are computed.
   std::function<advise::Checks()> checks;
   Progress progress;  // may be empty
 };
 // In the order of the files, on as many threads as cores. A file with a summary is read by its summary alone.
-std::vector<Source> read_all(const std::vector<std::string>& files, const Reading& reading);
+std::vector<Source> read_all(const std::vector<std::string>& files, const ReadOptions& reading);
 
 }  // namespace tapelens::ranks

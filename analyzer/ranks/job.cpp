@@ -27,7 +27,7 @@ std::string why_it_ended(const RankSummary& rank) {
     why = "out of memory";
     if (const auto& last = rank.last_out_of_memory) {
       why += " on " + last->device + " in step " + std::to_string(last->step) + ": " + bytes_text(last->bytes) +
-             " asked for" + (last->op.empty() ? "" : " by " + last->op) +
+             " requested" + (last->op.empty() ? "" : " by " + last->op) +
              (last->module.empty() ? "" : " in " + last->module) + (last->source.empty() ? "" : ", " + last->source);
     }
     if (rank.out_of_memory > 1) why += " (" + plural(rank.out_of_memory, "time", "times") + ")";

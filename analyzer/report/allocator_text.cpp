@@ -35,7 +35,7 @@ void add_ways(Page& page, const Report& r, const Fits& fits) {
     if (fits.ways.empty()) {
       page.paragraph("  ", "No set of findings, no rewrite and no setting that was tried is enough.");
     } else if (fits.ends_out_of_memory) {
-      page.paragraph("  ", "With each of these it would have been served:");
+      page.paragraph("  ", "Each of these would have been enough:");
     } else {
       page.paragraph("  ", "Each of these is enough:");
     }

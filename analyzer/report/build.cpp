@@ -122,7 +122,7 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
     case At::Kind::step:
       if (at.step < steps.front().index || at.step > steps.back().index) {
         const std::string first = "--at step:" + std::to_string(steps.front().index);
-        return Error{"there is no step " + std::to_string(at.step) + ": the recording has " +
+        return Error{"step " + std::to_string(at.step) + " is not in the recording, which has " +
                          plural(steps.size(), "step", "steps") + ", " + first +
                          (steps.size() > 1 ? " to step:" + std::to_string(steps.back().index) : ""),
                      ErrorKind::usage};
@@ -137,8 +137,8 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
       const size_t which = at.step == kLastOne ? times.size() - 1 : at.step;
       if (which >= times.size()) {
         return Error{times.empty() ? "this process never ran out of memory on that device"
-                                   : "there is no " + at_text(at) + ": " + plural(times.size(), "request", "requests") +
-                                         " found no memory, --at oom:0" +
+                                   : at_text(at) + " is not in the recording: " +
+                                         plural(times.size(), "request", "requests") + " found no memory, --at oom:0" +
                                          (times.size() > 1 ? " to oom:" + std::to_string(times.size() - 1) : ""),
                      ErrorKind::usage};
       }
@@ -150,7 +150,7 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
       break;
   }
   if (at.time > duration) {
-    return Error{"there is no moment " + time_text(at.time) + ": the recording is " + time_text(duration) + " long",
+    return Error{time_text(at.time) + " is after the end of the recording, which is " + time_text(duration) + " long",
                  ErrorKind::usage};
   }
   peak::Moment moment = device.timeline().at(at.time);

@@ -80,7 +80,7 @@ std::string estimates_text(const Report& report) {
   }
   if (most == nullptr) return {};
   const OutsideEstimate& outside = *most->outside;
-  std::string out = "Outside of PyTorch, estimated and in no figure here: CUDA's context, about " +
+  std::string out = "Outside of PyTorch, estimated and not in these figures: CUDA's context, about " +
                     bytes_text(outside.context) + " and the kernels that are loaded";
   if (!outside.communicators.empty()) {
     out += "; NCCL, " + bytes_text(outside.least_nccl) + " to " + bytes_text(outside.most_nccl) + " for " +

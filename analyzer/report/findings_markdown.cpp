@@ -93,8 +93,7 @@ std::string fits_markdown(const Report& r, const advise::Fits& fits) {
     if (fits.ways.empty()) {
       out += "No set of findings, no rewrite and no setting that was tried is enough.\n";
     } else {
-      out += fits.ends_out_of_memory ? "With each of these it would have been served:\n\n"
-                                     : "Each of these is enough:\n\n";
+      out += fits.ends_out_of_memory ? "Each of these would have been enough:\n\n" : "Each of these is enough:\n\n";
     }
   }
   for (const advise::Way& way : fits.ways) {

@@ -118,7 +118,7 @@ std::string unknown_rest_text(const advise::Fits& fits) {
   const std::string before = fits.steps_before == 0
                                  ? "no step was complete before it, so the program may request much more"
                                  : plural(fits.steps_before, "step was", "steps were") + " complete before it";
-  return "The recorded run itself ran out of memory: all of this holds up to that request. Later requests of the "
+  return "The recorded run ran out of memory, so these predictions end at that request. Later requests of the "
          "program are not known (" +
          before + ").";
 }

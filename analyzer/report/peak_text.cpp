@@ -31,7 +31,7 @@ std::string of_steps(std::string_view steps) {
 
 std::string title_text(const Report& r) {
   const Peak& p = r.peak;
-  std::string title;
+  std::string title, alive;
   switch (r.options.at.kind) {
     case At::Kind::peak:
       title = r.recording.steps.empty() ? "Peak " : "Peak " + of_steps(r.recording.steps) + ": ";
@@ -40,7 +40,8 @@ std::string title_text(const Report& r) {
       title = "Peak of step " + std::to_string(r.options.at.step) + ": ";
       break;
     case At::Kind::out_of_memory:
-      title = "Out of memory: alive then were ";
+      title = "Out of memory with ";
+      alive = " alive";
       break;
     case At::Kind::time:
       title = "Alive at this moment: ";
@@ -48,7 +49,7 @@ std::string title_text(const Report& r) {
   }
   std::string where = " on " + p.device;
   if (const std::string process = process_name(r, p.pid, p.rank); !process.empty()) where += " of " + process;
-  return title + bytes_text(p.bytes) + where;
+  return title + bytes_text(p.bytes) + alive + where;
 }
 
 std::string when_text(const Report& r) {
@@ -96,7 +97,7 @@ std::string reserved_text(const Reserved& reserved) {
          plural(reserved.segments.size(), "segment", "segments") + "; " + bytes_text(unused) +
          " of that unused, in pieces of at most " + bytes_text(reserved.largest_hole) +
          (reserved.unusable > Bytes{}
-              ? ", " + bytes_text(reserved.unusable) + " in pieces that no request of the program is small enough for"
+              ? ", " + bytes_text(reserved.unusable) + " in pieces smaller than any request of the program"
               : "");
 }
 

@@ -111,7 +111,7 @@ using Outside = peak::Outside;
 struct HostMemory {
   Bytes before;           // when the recording began
   Bytes before_peak;      // the peak until then
-  Bytes peak;             // the peak of the process, as far as it is known
+  Bytes peak;             // the peak of the process, as far as known
   Bytes recorded;         // the peak of the recorded CPU memory
   bool is_final = false;  // false: the process was killed, and its peak may be greater
 };
@@ -273,7 +273,7 @@ inline std::span<const Step> whole_steps(const Report& report) {
 // The checks to run, and the options of the advice. They must live until build() returns.
 struct Advising {
   advise::Checks& checks;
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   advise::Progress progress;
   // Also predict the memory that a CUDA device's allocator would reserve. The replay of all requests takes about a
   // second for a few million requests.

@@ -66,19 +66,19 @@ void add_out_of_memory(Page& page, const Report& r) {
   if (!last->op.empty()) text += " for " + last->op;
   if (!last->source.empty()) text += " at " + last->source;
   if (!last->module.empty()) text += " (" + last->module + ")";
-  text += ": " + bytes_text(last->allocated) + " were allocated, " +
-          bytes_text(Bytes{last->reserved.value - last->allocated.value}) + " reserved besides, in pieces of at most " +
-          bytes_text(last->largest_hole);
-  if (last->free) text += ", and " + bytes_text(*last->free) + " free on the device";
+  text += ": " + bytes_text(last->allocated) + " were allocated and " +
+          bytes_text(Bytes{last->reserved.value - last->allocated.value}) +
+          " were reserved and unused, in pieces of at most " + bytes_text(last->largest_hole);
+  if (last->free) text += "; " + bytes_text(*last->free) + " were free on the device";
   page.paragraph("! ", text, Paint::red);
   const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
   if (r.options.at.kind != At::Kind::out_of_memory) {
     page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
-              " --at oom   what was alive then");
+              " --at oom   the memory at that time");
   }
   if (model::device_type(last->device).is_modelled) {
     page.line("  tapelens advise " + r.recording.file + process + " --device " + last->device +
-              "   changes that make room for it");
+              "   the changes with which it fits");
   }
 }
 

@@ -23,7 +23,7 @@ class Follower {
     follow_blocks();
     if (s_.has_segments) compare_blocks();
     follow_segments();
-    std::ranges::sort(out_.before, {}, &Held::address);
+    std::ranges::sort(out_.before, {}, &HeldBlock::address);
     std::ranges::sort(out_.gone);
   }
 
@@ -65,14 +65,14 @@ class Follower {
   }
 
   void compare_blocks() {
-    std::vector<Held> older;
+    std::vector<HeldBlock> older;
     std::vector<uint64_t> there;
     for (const Segment& segment : segments_) {
       for (uint64_t i = 0; i < segment.blocks.count; ++i) {
         const Block& block = s_.blocks[segment.blocks.first + i];
         if (!block.is_active || block.address == 0) continue;
-        const Held held{block.address, block.requested, block.bytes,     segment.stream,
-                        segment.pool,  block.call,      block.is_pending};
+        const HeldBlock held{block.address, block.requested, block.bytes,     segment.stream,
+                             segment.pool,  block.call,      block.is_pending};
         const uint64_t* known = at_.find(block.address);
         if (known == nullptr) {
           older.push_back(held);
@@ -100,8 +100,8 @@ class Follower {
   }
 
   // A block without an entry in the history is older than the history, unless an entry allocates at its addresses.
-  void sort_out(std::vector<Held>& older) {
-    std::ranges::sort(older, {}, &Held::address);
+  void sort_out(std::vector<HeldBlock>& older) {
+    std::ranges::sort(older, {}, &HeldBlock::address);
     std::vector<bool> is_later(older.size());
     if (!ends_with_snapshot()) {
       // One allocation of the history may overlap many blocks of `older`. Adds 1 at the first of them, and subtracts it
@@ -110,8 +110,9 @@ class Follower {
       const auto index = [&](auto at) { return static_cast<size_t>(at - older.begin()); };
       each_event([&](uint64_t, const Event& event) {
         if (event.action != Action::alloc) return;
-        auto first = std::ranges::upper_bound(older, event.address, {}, &Held::address);
-        const auto end = std::ranges::lower_bound(first, older.end(), event.address + event.bytes, {}, &Held::address);
+        auto first = std::ranges::upper_bound(older, event.address, {}, &HeldBlock::address);
+        const auto end =
+            std::ranges::lower_bound(first, older.end(), event.address + event.bytes, {}, &HeldBlock::address);
         if (first != older.begin() && std::prev(first)->address + std::prev(first)->bytes > event.address) --first;
         ++begins[index(first)];
         --begins[index(end)];
@@ -178,7 +179,7 @@ trace::Result<std::vector<DeviceHistory>> histories(const Snapshot& snapshot) {
   for (const Segment& segment : of_devices) of_device[static_cast<size_t>(segment.device)].push_back(segment);
 
   std::vector<DeviceHistory> out;
-  const auto add = [&](std::string name, Range events, std::span<const Segment> segments) {
+  const auto add = [&](std::string name, IndexRange events, std::span<const Segment> segments) {
     if (events.count == 0 && segments.empty()) return;
     DeviceHistory& history = out.emplace_back();
     history.device = std::move(name);
@@ -186,7 +187,7 @@ trace::Result<std::vector<DeviceHistory>> histories(const Snapshot& snapshot) {
     Follower(snapshot, history, segments).run();
   };
   for (size_t i = 0; i < devices; ++i) {
-    add("cuda:" + std::to_string(i), i < snapshot.traces.size() ? snapshot.traces[i] : Range{}, of_device[i]);
+    add("cuda:" + std::to_string(i), i < snapshot.traces.size() ? snapshot.traces[i] : IndexRange{}, of_device[i]);
   }
   add("pinned", snapshot.host_trace, all.subspan(snapshot.host_segments.first, snapshot.host_segments.count));
   return out;

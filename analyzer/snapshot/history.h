@@ -11,7 +11,7 @@
 
 namespace tapelens::snapshot {
 
-struct Held {
+struct HeldBlock {
   uint64_t address = 0, requested = 0;
   uint64_t bytes = 0;  // size of the block; 0: not known
   uint64_t stream = 0;
@@ -27,9 +27,9 @@ struct KnownBlock {
 
 struct DeviceHistory {
   std::string device;  // "cuda:0"
-  Range events;
+  IndexRange events;
   bool has_history = false;          // it has entries; otherwise the snapshot shows only one moment
-  std::vector<Held> before;          // allocations that are alive when the history begins, by address
+  std::vector<HeldBlock> before;     // allocations that are alive when the history begins, by address
   std::vector<Piece> pieces_before;  // memory that the allocator has when the history begins
   std::vector<KnownBlock> known;     // blocks at the end that the history allocated, in its order
   // The changes between the end of the history and the snapshot; empty if the history reaches the snapshot. Freed
@@ -37,7 +37,7 @@ struct DeviceHistory {
   std::vector<uint64_t> gone;
   std::vector<Piece> pieces_gone;
   // New allocations, and new memory:
-  std::vector<Held> later;
+  std::vector<HeldBlock> later;
   std::vector<Piece> pieces_later;
 
   // Allocations of `before` whose entry PyTorch dropped from the history.

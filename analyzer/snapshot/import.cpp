@@ -72,15 +72,15 @@ trace::Result<trace::SealSummary> import_snapshot(const ImportOptions& options) 
   if (!snapshot->settings.empty()) inform("cuda_allocator_settings", snapshot->settings);
 
   trace::SealSummary summary;
-  const auto lose = [&](Loss kind, uint64_t count) {
+  const auto count_lost = [&](Loss kind, uint64_t count) {
     if (count == 0) return;
     tables->push<table::Losses>({.kind = kind, .count = count, .since = {}});
     summary.losses.push_back({kind, count});
   };
-  lose(Loss::truncated_text, snapshot->cut_stacks);
-  lose(Loss::unmatched_event, facts.unmatched);
-  lose(Loss::dropped_history, facts.dropped);
-  lose(Loss::unknown_action, process.unknown_actions());
+  count_lost(Loss::truncated_text, snapshot->cut_stacks);
+  count_lost(Loss::unmatched_event, facts.unmatched);
+  count_lost(Loss::dropped_history, facts.dropped);
+  count_lost(Loss::unknown_action, process.unknown_actions());
   tables->flush();
   shared.flush();
 

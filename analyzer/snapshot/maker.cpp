@@ -104,7 +104,7 @@ class SnapshotMaker::Fields {
   uint64_t address(Key key) const { return integer(key).payload; }
   uint64_t bytes(Key key) const {
     const Value& value = integer(key);
-    if (value.is_negative || value.payload > kMostBytes) wrong(key, "is no size");
+    if (value.is_negative || value.payload > kMostBytes) wrong(key, "is not a size");
     return value.payload;
   }
   // No byte of a region may be after the last 64-bit address.
@@ -126,7 +126,7 @@ class SnapshotMaker::Fields {
   }
   int64_t time() const {
     const int64_t time = number(Key::time_us, 0);
-    if (time < 0 || time > kLatest) wrong(Key::time_us, "is no time");
+    if (time < 0 || time > kLatest) wrong(Key::time_us, "is not a time");
     return time;
   }
   bool is_true(Key key) const {
@@ -142,7 +142,7 @@ class SnapshotMaker::Fields {
   const Value& integer(Key key) const {
     const Value* value = (*this)[key];
     if (value == nullptr) wrong(key, "is missing");
-    if (value->kind != Kind::integer) wrong(key, "is no integer");
+    if (value->kind != Kind::integer) wrong(key, "is not an integer");
     return *value;
   }
   [[noreturn]] static void wrong(Key key, const char* what) {
@@ -209,7 +209,7 @@ Value SnapshotMaker::make_list(Made of, const Value& before, std::span<const Val
   if (!is_first && !is(before, of)) throw Malformed{0, "a list of different things"};
   const uint64_t place = is_first ? lists_.size() : before.payload;
   if (is_first) lists_.push_back({{items.front().payload, 0}, false});
-  Range& range = lists_[place].range;
+  IndexRange& range = lists_[place].range;
   for (const Value& item : items) {
     if (item.kind != Kind::made || list_of(static_cast<Made>(item.what)) != of)
       throw Malformed{0, "a list of different things"};
@@ -236,7 +236,7 @@ Value SnapshotMaker::make_traces(const Value& before, std::span<const Value> ite
 }
 
 // The rows of a list. Each list has one owner. A missing list counts as empty.
-Range SnapshotMaker::take(const Value* list, Made what) {
+IndexRange SnapshotMaker::take(const Value* list, Made what) {
   if (list == nullptr || list->kind == Kind::empty_list || list->kind == Kind::none) return {};
   if (!is(*list, what)) throw Malformed{0, "a list that holds something else than its key says"};
   List& of = lists_[list->payload];
@@ -465,7 +465,7 @@ Value SnapshotMaker::make_snapshot(const Fields& fields) {
   if (const Value* traces = fields[Key::device_traces]; traces != nullptr && traces->kind != Kind::empty_list) {
     if (!is(*traces, Made::traces)) throw Malformed{0, "'device_traces' is not a list of lists of entries"};
     snapshot_.traces = traces_[traces->payload];
-    for (const Range& trace : snapshot_.traces) events += trace.count;
+    for (const IndexRange& trace : snapshot_.traces) events += trace.count;
   }
   if (events != snapshot_.events.size()) throw Malformed{0, "entries that are in no device's history"};
   if (const Value* settings = fields[Key::allocator_settings]; settings != nullptr && is(*settings, Made::settings))

@@ -82,7 +82,7 @@ class SnapshotMaker : public pickle::Maker {
     traces,  // index into traces_
   };
   struct List {
-    Range range;
+    IndexRange range;
     bool is_used = false;
   };
   class Fields;
@@ -107,7 +107,7 @@ class SnapshotMaker : public pickle::Maker {
   pickle::Value make_list(Made of, const pickle::Value& before, std::span<const pickle::Value> items);
   pickle::Value make_traces(const pickle::Value& before, std::span<const pickle::Value> items);
 
-  Range take(const pickle::Value* list, Made what);
+  IndexRange take(const pickle::Value* list, Made what);
   void intern_open_stack();
   uint32_t call_of(const Fields& fields);
   uint32_t call_number(const Call& call);
@@ -124,7 +124,7 @@ class SnapshotMaker : public pickle::Maker {
   std::vector<const std::string*> texts_;
   std::vector<StringId> shared_texts_;  // by text; only texts that rows use
   std::vector<List> lists_;
-  std::vector<std::vector<Range>> traces_;
+  std::vector<std::vector<IndexRange>> traces_;
   // A list of frames may grow by one frame at a time. So it is interned only when it is used, or when another begins.
   FrameList open_stack_;    // the last of stacks_, if it is not interned yet
   StackReader open_facts_;  // reads the frames of open_stack_

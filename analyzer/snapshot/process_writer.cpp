@@ -94,19 +94,19 @@ void ProcessWriter::begin(Device& device) {
   for (const Piece& piece : device.history.pieces_before) {
     change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
   }
-  std::vector<Held> before = device.history.before;
+  std::vector<HeldBlock> before = device.history.before;
   // From the highest address down, because the size of a block depends on the next block.
-  for (Held& held : std::views::reverse(before)) {
+  for (HeldBlock& held : std::views::reverse(before)) {
     if (!device.has_segments) break;
     if (held.bytes == 0) held.bytes = device.sizes.bytes_of(held.address, held.requested, device.pieces);
     device.sizes.add(held.address, held.bytes);
   }
-  for (const Held& held : before) allocate(device, held);
+  for (const HeldBlock& held : before) allocate(device, held);
 }
 
 void ProcessWriter::end(Device& device) {
   const DeviceHistory& history = device.history;
-  for (const Held& held : history.before) {
+  for (const HeldBlock& held : history.before) {
     if (held.is_pending) request_free(device, held.address, 0);  // no entry of the history has its time
   }
   for (const uint64_t address : history.gone) free(device, address, 0);
@@ -116,7 +116,7 @@ void ProcessWriter::end(Device& device) {
   for (const Piece& piece : history.pieces_later) {
     change(device, piece.is_expandable ? SegmentChange::mapped : SegmentChange::allocated, piece);
   }
-  for (const Held& held : history.later) {
+  for (const HeldBlock& held : history.later) {
     allocate(device, held);
     if (held.is_pending) request_free(device, held.address, 0);
   }
@@ -133,7 +133,7 @@ void ProcessWriter::event(Device& device, size_t number) {
       return;
     case Action::free_requested: {
       // The next entry nearly always completes the free at once, because no stream uses the block.
-      const Range& all = device.history.events;
+      const IndexRange& all = device.history.events;
       const uint64_t next = number + 1;
       const bool is_completed = next < all.first + all.count && s_.events[next].action == Action::free_completed &&
                                 s_.events[next].address == event.address;
@@ -163,8 +163,8 @@ void ProcessWriter::event(Device& device, size_t number) {
   }
 }
 
-Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
-  Held held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.call, false};
+HeldBlock ProcessWriter::held_of(Device& device, const Event& event, uint64_t number) {
+  HeldBlock held{event.address, event.bytes, 0, s_.streams[event.stream], s_.pools[event.pool], event.call, false};
   const std::vector<KnownBlock>& known = device.history.known;
   // An inconsistent snapshot may have two blocks of one allocation: use the first.
   while (device.next_known < known.size() && known[device.next_known].event < number) ++device.next_known;
@@ -173,7 +173,7 @@ Held ProcessWriter::held_of(Device& device, const Event& event, uint64_t number)
   return held;
 }
 
-void ProcessWriter::allocate(Device& device, const Held& held) {
+void ProcessWriter::allocate(Device& device, const HeldBlock& held) {
   if (held.address == 0) return;
   if (device.live.find(held.address) != nullptr) free(device, held.address, 0);
   const uint64_t bytes = !device.has_segments ? held.requested

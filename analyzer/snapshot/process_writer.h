@@ -53,13 +53,13 @@ class ProcessWriter {
   void begin(Device& device);
   void end(Device& device);
   void event(Device& device, size_t number);
-  void allocate(Device& device, const Held& held);
+  void allocate(Device& device, const HeldBlock& held);
   // `call`: the stack of the free, in Snapshot::calls.
   void request_free(Device& device, uint64_t address, uint32_t call);
   void free(Device& device, uint64_t address, uint32_t call);
   void change(Device& device, trace::SegmentChange change, const Piece& piece);
   void full(Device& device, const Event& event);
-  Held held_of(Device& device, const Event& event, uint64_t number);
+  HeldBlock held_of(Device& device, const Event& event, uint64_t number);
   Device* earliest();
   void annotate_until(int64_t time_us);
   void advance(int64_t time_us);

@@ -65,7 +65,7 @@ struct Block {
   bool is_pending = false;  // the program has freed it, but streams still use it
 };
 
-struct Range {
+struct IndexRange {
   uint64_t first = 0, count = 0;
 };
 
@@ -74,7 +74,7 @@ struct Segment {
   uint64_t stream = 0;
   int64_t device = 0;  // -1: the host
   PoolId pool;
-  Range blocks;  // in Snapshot::blocks
+  IndexRange blocks;  // in Snapshot::blocks
   bool is_expandable = false;
 };
 
@@ -93,7 +93,7 @@ struct Note {
 
 struct Snapshot {
   std::vector<Segment> segments;
-  Range device_segments, host_segments;  // in `segments`
+  IndexRange device_segments, host_segments;  // in `segments`
   std::vector<Block> blocks;
   // In pieces, so that it grows without a copy.
   class Events {
@@ -111,8 +111,8 @@ struct Snapshot {
     std::vector<std::vector<Event>> pieces_;
     uint64_t count_ = 0;
   } events;
-  std::vector<Range> traces;  // by device: its events
-  Range host_trace;           // events of pinned memory
+  std::vector<IndexRange> traces;  // by device: its events
+  IndexRange host_trace;           // events of pinned memory
   std::vector<Annotation> annotations;
   std::vector<Call> calls{Call{}};
   std::vector<uint64_t> streams{0};

@@ -106,7 +106,7 @@ const std::vector<OfDevice<FindingRow>>& Part::findings() const {
   return findings_.get([&] {
     return of_devices<FindingRow>(analysis().devices(), [&](DeviceId device) {
       advise::Checks checks = checks_();
-      advise::Wanted wanted;
+      advise::AdviceOptions wanted;
       wanted.sources = check::source_trees(file_);
       advise::Advice advice = advise::advise(at(device), checks, wanted);
       std::vector<FindingRow> rows;

@@ -212,7 +212,7 @@ std::string patch_text(const Patch& patch) {
 std::string verdict_text(const Verdict& v, std::string_view last_words) {
   std::string text = verdict_line(v) + "\n";
   if (v.difference && v.difference->kind == Difference::Kind::exit_code && v.is_deterministic && !last_words.empty()) {
-    text += "\nWhat the " + std::string(v.second()) + " run wrote last:\n" + std::string(last_words);
+    text += "\nLast output of the " + std::string(v.second()) + " run:\n" + std::string(last_words);
   }
   if (v.rounding) text += rounding_text(*v.rounding);
   return text + "\n" + table(v) + "\n" + rewrites_text(v);

@@ -16,7 +16,7 @@ using trace::ErrorKind;
 // Searches for the rewrite that makes the difference, by runs with fewer rewrites.
 class Search {
  public:
-  Search(Runs& runs, const policy::Settings& applying, const Run& bare, const Run& rewritten)
+  Search(ProgramRuns& runs, const policy::Settings& applying, const Run& bare, const Run& rewritten)
       : runs_(runs), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether only rewrites that reorder sums make the difference, as those rewrites declare: the run without them, and
@@ -118,7 +118,7 @@ class Search {
     return answer;
   }
 
-  Runs& runs_;
+  ProgramRuns& runs_;
   const policy::Settings& applying_;
   const Run& bare_;
   const Run& rewritten_;
@@ -142,7 +142,7 @@ Rounding unknown(const std::string& why) {
 }
 
 // Runs the program twice more: bare with float64 values, and rewritten.
-Rounding measure_rounding(Runs& runs, const policy::Settings& rewrites, const Run& bare) {
+Rounding measure_rounding(ProgramRuns& runs, const policy::Settings& rewrites, const Run& bare) {
   const auto exact = runs.run({}, {.name = "values-bare", .values = true, .float64 = true});
   if (!exact) return unknown(exact.error().message);
   if (compare(bare, *exact)) return unknown("followed in float64 the program does not compute the same");
@@ -170,7 +170,7 @@ Error not_complete(const std::string& run) {
 }
 
 // The first run. `needs_values`: losses, gradients or parameters must exist.
-trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
+trace::Result<Run> run_bare(ProgramRuns& runs, bool needs_values) {
   runs.tell("run 1: bare");
   auto bare = runs.run({}, {.name = "bare", .is_shown = true});
   if (!bare) return bare.error();
@@ -204,7 +204,7 @@ trace::Result<Run> run_bare(Runs& runs, bool needs_values) {
 
 // If the runs differ: whether two bare runs do too. Then their difference is the verdict's.
 using Compare = std::function<std::optional<Difference>(const Run& bare, const Run& other)>;
-trace::Result<bool> differs_by_itself(Runs& runs, const Run& bare, const Compare& compared, Verdict& verdict) {
+trace::Result<bool> differs_by_itself(ProgramRuns& runs, const Run& bare, const Compare& compared, Verdict& verdict) {
   runs.tell("run 3: bare again, since they differ");
   const auto again = runs.run({}, {.name = "bare-again"});
   if (!again) return again.error();
@@ -239,7 +239,7 @@ std::string why_nothing_applied(const Run& run, const policy::Settings& rewrites
 
 }  // namespace
 
-trace::Result<Verdict> verify(Runs& runs, const policy::Settings& rewrites) {
+trace::Result<Verdict> verify(ProgramRuns& runs, const policy::Settings& rewrites) {
   const auto bare = run_bare(runs, /*needs_values=*/true);
   if (!bare) return bare.error();
   runs.tell("run 2: with " + name_of(rewrites));
@@ -267,7 +267,7 @@ trace::Result<Verdict> verify(Runs& runs, const policy::Settings& rewrites) {
   return verdict;
 }
 
-trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& files) {
+trace::Result<Verdict> verify_patch(ProgramRuns& runs, const std::vector<PatchedFile>& files) {
   const auto bare = run_bare(runs, /*needs_values=*/false);
   if (!bare) return bare.error();
   runs.tell("run 2: with the patch");

@@ -13,9 +13,9 @@
 namespace tapelens::verify {
 
 // Runs the program, always with the same arguments. The command line runs a command; tests return synthetic runs.
-class Runs {
+class ProgramRuns {
  public:
-  struct Wanted {
+  struct RunOptions {
     std::string name;       // unique for each run: "bare", "rewritten", "search-1"
     bool is_shown = false;  // the program's output goes to the user's terminal
     bool values = false;    // writes Run::values
@@ -24,16 +24,16 @@ class Runs {
   };
   // `rewrites` is off for a bare run. An error means that the program could not start or its recording is unreadable; a
   // program that exits with a code has run.
-  virtual trace::Result<Run> run(const policy::Settings& rewrites, const Wanted& wanted) = 0;
+  virtual trace::Result<Run> run(const policy::Settings& rewrites, const RunOptions& wanted) = 0;
   // Reports progress, one line.
   virtual void tell(const std::string& line) = 0;
 
  protected:
-  ~Runs() = default;
+  ~ProgramRuns() = default;
 };
 
 // An error means that nothing was compared, and says why.
-trace::Result<Verdict> verify(Runs& runs, const policy::Settings& rewrites);
+trace::Result<Verdict> verify(ProgramRuns& runs, const policy::Settings& rewrites);
 
 // A file that a patch changes. `original` and `copy` are the paths in Run::files if stacks name them.
 struct PatchedFile {
@@ -41,6 +41,6 @@ struct PatchedFile {
   std::string original, copy;
 };
 // Errors as above; also an error if the patched run used an original instead of its copy.
-trace::Result<Verdict> verify_patch(Runs& runs, const std::vector<PatchedFile>& files);
+trace::Result<Verdict> verify_patch(ProgramRuns& runs, const std::vector<PatchedFile>& files);
 
 }  // namespace tapelens::verify

@@ -30,7 +30,7 @@ trace::Status MainWindow::look_at_device(const QString& name) {
     there.removeDuplicates();
     there.sort();
     return failure(
-        tr("there is no memory of '%1': the recording has %2").arg(visible(name.toStdString()), there.join(", ")));
+        tr("the recording has no memory of '%1', only of %2").arg(visible(name.toStdString()), there.join(", ")));
   }
   View next = session_.view();
   next.subject = static_cast<size_t>(at - subjects.begin());
@@ -50,7 +50,7 @@ trace::Status MainWindow::look_at(const report::At& at) {
       const auto& steps = subject.of.bands.steps;
       const uint32_t first = subject.of.bands.first_step;
       if (at.step < first || at.step - first >= steps.size()) {
-        return failure(tr("there is no step %1: the recording has steps %2 to %3")
+        return failure(tr("step %1 is not in the recording, which has steps %2 to %3")
                            .arg(at.step)
                            .arg(first)
                            .arg(first + steps.size() - 1));
@@ -66,7 +66,7 @@ trace::Status MainWindow::look_at(const report::At& at) {
       // "oom" without a number is the last request.
       const size_t which = at.step == UINT32_MAX ? requests.size() - 1 : at.step;
       if (which >= requests.size()) {
-        return failure(tr("there is no oom:%1: %2 found no memory on %3, from oom:0 on")
+        return failure(tr("oom:%1 is not in the recording: %2 found no memory on %3, from oom:0 on")
                            .arg(at.step)
                            .arg(visible(text::plural(requests.size(), "request", "requests")), subject.name));
       }
@@ -76,8 +76,8 @@ trace::Status MainWindow::look_at(const report::At& at) {
     case report::At::Kind::time: {
       const Time duration = session_.document()->facts().duration;
       if (at.time > duration) {
-        return failure(
-            tr("there is no moment %1: the recording is %2 long").arg(time_words(at.time), time_words(duration)));
+        return failure(tr("%1 is after the end of the recording, which is %2 long")
+                           .arg(time_words(at.time), time_words(duration)));
       }
       peak::Moment moment = subject.timeline.at(at.time);
       moment.time = at.time;

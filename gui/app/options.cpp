@@ -47,36 +47,36 @@ struct Option {
 
 const std::vector<Option>& options_with_values() {
   static const std::vector<Option> all = {
-      {"page", "PAGE", "Begin with: " + joined(kPageNames), "is no page: " + joined(kPageNames),
+      {"page", "PAGE", "The first page: " + joined(kPageNames), "is not a page: use " + joined(kPageNames),
        [](WindowOptions& o, const QString& value) { return (o.page = among<PageId>(kPageNames, value)).has_value(); }},
-      {"device", "NAME", "The device, like cuda:0; a GPU before the CPU, if not given", "is no device",
+      {"device", "NAME", "Select a device, like cuda:0; by default a GPU before the CPU", "is not a device",
        [](WindowOptions& o, const QString& value) {
          o.device = value;
          return !value.isEmpty();
        }},
-      {"at", "MOMENT", "Look at: peak, step:N (the peak of a step), oom, oom:N, 1.5s, 250ms, 1234ns",
-       "is no moment: peak, step:N, oom, oom:N, or a time like 1.5s",
+      {"at", "MOMENT", "Select a moment: peak, step:N (the peak of a step), oom, oom:N, 1.5s, 250ms, 1234ns",
+       "is not a moment: use peak, step:N, oom, oom:N, or a time like 1.5s",
        [](WindowOptions& o, const QString& value) {
          return (o.at = report::parse_at(value.toStdString())).has_value();
        }},
       {"screenshot",
        "PATH",
-       "Write a picture of the window (PNG) and end; needs no display",
+       "Write a picture of the window (PNG) and exit; needs no display",
        {},
        [](WindowOptions& o, const QString& value) {
          o.screenshot = value;
          return true;
        }},
-      {"export-card", "PATH", "Write one picture to show others (PNG, SVG) and end; needs no display",
-       "is no name of a card: it ends with .png or .svg",
+      {"export-card", "PATH", "Write one picture to share (PNG, SVG) and exit; needs no display",
+       "is not the name of a card: use a name that ends with .png or .svg",
        [](WindowOptions& o, const QString& value) {
          o.card = value;
          return value.endsWith(".png", Qt::CaseInsensitive) || value.endsWith(".svg", Qt::CaseInsensitive);
        }},
-      {"size", "WxH", "Size of the window, like 1280x720", "is no size of a window, like 1280x720",
+      {"size", "WxH", "Size of the window, like 1280x720", "is not the size of a window, like 1280x720",
        [](WindowOptions& o, const QString& value) { return (o.size = size_of(value)).has_value(); }},
-      {"scheme", "SCHEME", "Colors: " + joined(kSchemes) + "; those chosen last if not given",
-       "is none: " + joined(kSchemes),
+      {"scheme", "SCHEME", "Colors: " + joined(kSchemes) + "; by default the last choice",
+       "is not a scheme: use " + joined(kSchemes),
        [](WindowOptions& o, const QString& value) { return (o.scheme = among<Scheme>(kSchemes, value)).has_value(); }},
   };
   return all;
@@ -86,7 +86,7 @@ const std::vector<Option>& options_with_values() {
 QString problem_of(const QCommandLineParser& parser, const QStringList& arguments) {
   if (const QStringList unknown = parser.unknownOptionNames(); !unknown.isEmpty()) {
     const QString& name = unknown.first();
-    return QString("there is no option '%1%2': see --help").arg(name.size() == 1 ? "-" : "--", name);
+    return QString("unknown option '%1%2': see --help").arg(name.size() == 1 ? "-" : "--", name);
   }
   for (const Option& option : options_with_values()) {
     if (arguments.last() == QString("--") + option.name) return arguments.last() + " needs a value";

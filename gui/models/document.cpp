@@ -200,7 +200,7 @@ void Document::make(size_t at, Part part, const Progress& progress) {
 void Document::make_advice(Subject& subject, const Progress& progress) {
   advise::Checks checks = plugins::builtin_checks();
   const std::vector<std::string> refused = checks.load_folders();
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   wanted.sources = check::source_trees(facts_.path.toStdString());
   const advise::Progress told = [&](std::string_view what, double share) {
     if (progress) progress("Looking for avoidable memory: " + text_of(what), 0.65 + 0.35 * share);

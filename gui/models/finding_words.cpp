@@ -47,15 +47,14 @@ QString fixing_text(const Entry& entry, const Finding& first) {
 QString guarantee_text(const Finding& finding) {
   switch (rewrite_level(finding)) {
     case 0:
-      return "Lossless: saved but never read, so nothing is kept: the values cannot reach a gradient that is wanted. "
-             "Losses "
-             "and gradients are the same, bit for bit.";
+      return "Lossless: saved but never read, so nothing is kept. No requested gradient depends on the values. "
+             "Losses and gradients are the same, bit for bit.";
     case 1:
       return "Lossless: the same values are kept in fewer bytes. Losses and gradients are the same, bit for bit.";
     case 2:
-      return "Bitwise: recomputed in backward by a cheap operator from tensors that stay alive. Losses and gradients "
-             "are the "
-             "same, bit for bit, for a little time.";
+      return "Bitwise: recomputed in the backward by a cheap operator from tensors that stay alive. Losses and "
+             "gradients "
+             "are the same, bit for bit; the step takes slightly longer.";
     case 3:
       return "Equivalent: another order of the same sums, at most twice the rounding error.";
     default:

@@ -27,7 +27,7 @@ OutOfMemoryFacts out_of_memory_facts(const Document& document, const Subject& su
 
 QString out_of_memory_words(const OutOfMemoryFacts& f) {
   QString words = QString("no memory for %1").arg(bytes_words(f.bytes));
-  if (!f.op.isEmpty() || !f.source.isEmpty()) words += ", asked for";
+  if (!f.op.isEmpty() || !f.source.isEmpty()) words += ", requested";
   if (!f.op.isEmpty()) words += " by " + f.op;
   if (!f.source.isEmpty()) words += " at " + f.source;
   return words;

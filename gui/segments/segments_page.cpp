@@ -217,7 +217,7 @@ QString SegmentsPage::why_nothing() const {
   if (!subject.lines) {
     const QString& hidden = session_.document()->facts().hidden;
     return hidden.isEmpty()
-               ? tr("There is no map of %1: only the allocator of a CUDA device tells of segments.").arg(subject.label)
+               ? tr("%1 has no map: only the allocator of a CUDA device reports segments.").arg(subject.label)
                : hidden;
   }
   return tr("Nothing was reserved on %1 at this moment.").arg(subject.label);

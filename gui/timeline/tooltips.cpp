@@ -118,7 +118,7 @@ QString subject_tip(const Subject& subject) {
 QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request) {
   const auto f = out_of_memory_facts(*session.document(), session.subject(), request);
   Rows rows(QObject::tr("out of memory at %1").arg(time_words(f.time)));
-  rows.add(QObject::tr("asked for"), bytes_words(f.bytes));
+  rows.add(QObject::tr("requested"), bytes_words(f.bytes));
   rows.add(QObject::tr("by"), f.op);
   rows.add(QObject::tr("module"), f.module);
   rows.add(QObject::tr("line"), f.source);

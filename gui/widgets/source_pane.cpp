@@ -200,7 +200,7 @@ void SourcePane::show_text() {
   const QString path = found(frame.file);
   if (path.isEmpty()) return say(QStringLiteral("%1 is not on this machine.").arg(visible(frame.file)));
   if (is_of_program(path)) return show_file(path);
-  say(QStringLiteral("The recording names %1, which is no source file below the folders of the program, of the "
+  say(QStringLiteral("The recording names %1, which is not a source file below the folders of the program, of the "
                      "recording or of Python.")
           .arg(visible(frame.file)));
   show_anyway_->show();

@@ -122,7 +122,7 @@ class DuplicateSave final : public Check {
   struct Kept {
     AllocationId copy;
     Time since, end;
-    AllocationId last;  // of the copies
+    AllocationId last;  // the last copy
   };
 
   static Description describe_uncached(const Group& group) {

@@ -22,7 +22,7 @@ bool is_cached_cast(const Context& context, const std::vector<bool>& parameters,
 EditLine autocast_line(const Context& context, StackId stack) {
   for (const FrameId frame : context.text.stack(stack)) {
     if (!is_own_frame(context.text, frame)) continue;
-    const auto at = spot_of(context, frame);
+    const auto at = recorded_statement_at(context, frame);
     if (!at) continue;
     const auto& all = at->source.statements();
     for (size_t header = at->source.header_of(at->statement); header < all.size();

@@ -216,7 +216,7 @@ class MaterializedAttention final : public Check {
     if (is_in_function(context.text, stack, "multi_head_attention_forward")) {
       words.message += " nn.MultiheadAttention calls it only with need_weights=False.";
       words.fix.text =
-          "attention(query, key, value, need_weights=False), of which the second result is None; average_attn_weights "
+          "attention(query, key, value, need_weights=False); its second result becomes None. average_attn_weights "
           "has no effect on memory";
     } else if (is_of_library_model(context.text, stack)) {
       const std::string phrase = in_framework(context.in_use, Remedy::fused_attention);

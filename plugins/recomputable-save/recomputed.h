@@ -142,7 +142,7 @@ class Recomputed {
   std::map<std::pair<Version, LayoutId>, std::vector<Cast>> casts_;
   std::vector<Ran> ran_;
   size_t next_ran_ = 0, backwards_done_ = 0;
-  recompute::Budget budget_;
+  recompute::RecomputeBudget budget_;
 };
 
 }  // namespace tapelens::check

@@ -88,7 +88,7 @@ KeptBy Keepers::of(NodeId entry) const {
 
 EditLine attribute_line(const Context& context, StackId stack, std::string_view attribute) {
   const FrameId frame = own_frame(context.text, stack);
-  const auto at = spot_of(context, frame);
+  const auto at = recorded_statement_at(context, frame);
   if (!at) return {};
   const auto& all = at->source.statements();
   size_t header = at->source.header_of(at->statement);

@@ -8,7 +8,7 @@ namespace {
 constexpr double kStepsOfForward = 3;
 }
 
-bool Budget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
+bool RecomputeBudget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
   const auto [at, is_new] = by_key_.try_emplace(key, candidates_.size());
   if (is_new) candidates_.push_back({key});
   has_new_ = has_new_ || is_new;
@@ -19,7 +19,7 @@ bool Budget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
   return ++candidate.count <= candidate.allowed;
 }
 
-void Budget::decide() {
+void RecomputeBudget::decide() {
   std::vector<Candidate*> met;
   for (Candidate& candidate : candidates_) {
     if (candidate.count != 0) met.push_back(&candidate);
@@ -39,7 +39,7 @@ void Budget::decide() {
   }
 }
 
-void Budget::backward_ended() {
+void RecomputeBudget::backward_ended() {
   if (has_new_) decide();
   for (Candidate& candidate : candidates_) candidate.count = candidate.bytes = candidate.cost = 0;
   ran_ = 0;
@@ -47,7 +47,7 @@ void Budget::backward_ended() {
   if (++backwards_ % kForgotten == 0) forget();
 }
 
-void Budget::forget() {
+void RecomputeBudget::forget() {
   std::erase_if(candidates_, [&](const Candidate& candidate) { return backwards_ - candidate.met > kForgotten; });
   by_key_.clear();
   for (size_t i = 0; i < candidates_.size(); ++i) by_key_.emplace(candidates_[i].key, i);

@@ -17,11 +17,11 @@ namespace tapelens::recompute {
 // forward are allowed, those of the first layers, whose values would live longest. So a decision stays while nothing
 // new occurs. A candidate that has not occurred in kForgotten backwards is forgotten: programs whose sizes change in
 // each step would otherwise add candidates without limit.
-class Budget {
+class RecomputeBudget {
  public:
   static constexpr uint32_t kForgotten = 256;
 
-  explicit Budget(double share) : share_(share) {}
+  explicit RecomputeBudget(double share) : share_(share) {}
   // An operator ran in the forward.
   void ran(uint64_t cost) { ran_ += cost; }
   bool allows(uint64_t candidate, uint64_t bytes, uint64_t cost);

@@ -150,8 +150,8 @@ inline constexpr PyMethodDef kIsOfHandler = {"tapelens_is_of_handler", &python_i
 bool forget_error(const Python& api);
 
 // Handles an error from Python code of ours that catches all its own errors: one of the program's signal handlers must
-// have raised it, as that code began or ended. The program gets it as in forget_error(). But where no memory is left,
-// that code may leave a MemoryError of its own, which is discarded.
+// have raised it at the begin or the end of that code. The program gets it as in forget_error(). If memory is full, our
+// code may also leave its MemoryError, which is discarded.
 void give_error_back(const Python& api);
 
 std::string text_attribute(const Python& api, PyObject* object, const char* name);

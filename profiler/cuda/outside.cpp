@@ -63,7 +63,7 @@ trace::VirtualChange change_of(cupti::VirtualMemory::Change change) {
 }
 
 // Events arrive on any thread, also CUPTI's: use a separate lane.
-class Recorder : public cupti::Sink {
+class Recorder : public cupti::SessionObserver {
  public:
   Recorder() { record::g_spool.attach(own_.lane, static_cast<uint32_t>(syscall(SYS_gettid))); }
 

@@ -14,16 +14,16 @@ inline uint64_t monotonic_ns() {
 }
 
 template <class Value>
-struct Moment {
+struct ClockPair {
   uint64_t ns = 0;  // CLOCK_MONOTONIC
   Value other{};
 };
 
 // Reads both clocks in turn; a thread that was preempted in between reads them again.
 template <class Read>
-auto same_moment(Read read) -> Moment<decltype(read())> {
+auto same_moment(Read read) -> ClockPair<decltype(read())> {
   constexpr uint64_t kClose = 20'000;
-  Moment<decltype(read())> best;
+  ClockPair<decltype(read())> best;
   uint64_t closest = UINT64_MAX;
   for (int tries = 0; tries < 16 && closest > kClose; ++tries) {
     const uint64_t before = monotonic_ns();

@@ -10,11 +10,11 @@ namespace tapelens::cupti {
 namespace {
 
 // Converts CUPTI's time to CLOCK_MONOTONIC, at most `now`.
-uint64_t happened(uint64_t timestamp, const Moment<uint64_t>& now) {
+uint64_t happened(uint64_t timestamp, const ClockPair<uint64_t>& now) {
   return now.ns - std::min(now.ns, now.other - std::min(now.other, timestamp));
 }
 
-void add(const MemoryActivity& record, const Moment<uint64_t>& now, Happened& to) {
+void add(const MemoryActivity& record, const ClockPair<uint64_t>& now, Happened& to) {
   const auto operation = static_cast<Operation>(record.operation);
   if (operation != Operation::allocation && operation != Operation::release) return;
   const auto kind = static_cast<MemoryKind>(record.memory_kind);
@@ -32,7 +32,7 @@ void add(const MemoryActivity& record, const Moment<uint64_t>& now, Happened& to
   to.pools.push_back({false, record.device, record.pool.address, record.pool.reserved, record.pool.used, when});
 }
 
-void add(const PoolActivity& record, const Moment<uint64_t>& now, Happened& to) {
+void add(const PoolActivity& record, const ClockPair<uint64_t>& now, Happened& to) {
   if (record.type != kLocalPool) return;
   const bool is_destroyed = static_cast<PoolOperation>(record.operation) == PoolOperation::destroyed;
   to.pools.push_back(
@@ -51,7 +51,7 @@ std::optional<Record> copied(const uint8_t* at, size_t left, size_t bytes) {
 }  // namespace
 
 void read_records(const Functions& functions, std::span<uint8_t> buffer, bool names_sources, Happened& happened) {
-  const Moment<uint64_t> now = same_moment([&] {
+  const ClockPair<uint64_t> now = same_moment([&] {
     uint64_t ns = 0;
     return functions.get_timestamp(&ns) == Result::success ? ns : 0;
   });

@@ -21,7 +21,7 @@ constexpr uint32_t kFirstWithMemory2 = 14;         // CUDA 11.1
 
 struct Session {
   Functions functions;
-  Sink* sink = nullptr;
+  SessionObserver* sink = nullptr;
   Subscriber subscriber = nullptr;
   bool names_sources = false;
 };
@@ -30,7 +30,7 @@ struct Session {
 // of the delivery ends.
 base::Mutex g_lock;
 Delivery g_delivery TAPELENS_GUARDED_BY(g_lock);
-base::Mutex g_telling;  // serializes calls of the Sink; not held during calls of CUPTI or of the program
+base::Mutex g_telling;  // serializes calls of the SessionObserver; not held during calls of CUPTI or of the program
 Session g_session;      // does not change during the session
 std::atomic<bool> g_is_on{false};
 
@@ -91,7 +91,7 @@ std::string why_not(const Functions& f, Result result, const char* holder) {
       return "CUPTI is not permitted for this user (" + name_of(f, result) +
              "): an administrator has to allow it, NVreg_RestrictProfilingToAdminUsers=0";
     case Result::invalid_kind:
-      return "this CUPTI does not tell of memory (MEMORY2, since CUDA 11.1)";
+      return "this CUPTI cannot report memory (MEMORY2, since CUDA 11.1)";
     default:
       return "CUPTI does not begin: " + name_of(f, result);
   }
@@ -134,7 +134,7 @@ std::optional<Functions> find_functions() {
   return {};
 }
 
-std::string begin(const Functions& functions, Sink& sink) {
+std::string begin(const Functions& functions, SessionObserver& sink) {
   const base::MutexLock lock(g_lock);
   if (g_is_on.load(std::memory_order_relaxed)) return "CUPTI is in use already";
   uint32_t version = 0;

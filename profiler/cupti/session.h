@@ -3,10 +3,10 @@
 //
 // Two sources:
 //   activities. CUPTI fills our buffers. It returns them on its own thread when they are full, else on the thread that
-//   flushes: the thread of delivery.h flushes five times a second. The Sink gets their content then, one buffer at a
-//   time. Records may be in any order.
-//   callbacks, on the thread that calls CUDA: at the begin of functions that allocate memory, and at the end of
-//   functions for virtual memory, which have no activities. That thread may hold any lock of the program.
+//   flushes: the thread of delivery.h flushes five times a second. The SessionObserver gets their content then, one
+//   buffer at a time. Records may be in any order. callbacks, on the thread that calls CUDA: at the begin of functions
+//   that allocate memory, and at the end of functions for virtual memory, which have no activities. That thread may
+//   hold any lock of the program.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Activity {
   uint32_t device;  // numbered as CUDA numbers the visible devices
   uint64_t address;
   uint64_t bytes;
-  uint64_t happened_ns;      // CLOCK_MONOTONIC
-  uint32_t call;             // also passed to Sink::called(), before or after, if the call began during the session
+  uint64_t happened_ns;  // CLOCK_MONOTONIC
+  uint32_t call;  // also passed to SessionObserver::called(), before or after, if the call began during the session
   std::string_view library;  // path of the library that requested it; empty: not known
 };
 
@@ -54,9 +54,9 @@ struct VirtualMemory {
 };
 
 // Receives the events of a session. Must not throw. All but called() are called by one thread at a time, by any thread.
-class Sink {
+class SessionObserver {
  public:
-  virtual ~Sink() = default;
+  virtual ~SessionObserver() = default;
   virtual void happened(std::span<const Activity> activities) = 0;
   virtual void were(std::span<const PoolState> pools) = 0;
   virtual void dropped(uint64_t records) = 0;  // CUPTI had no room for these records
@@ -73,7 +73,7 @@ std::optional<Functions> find_functions();
 
 // Begins a session with these functions. The sink must outlive the process. Returns an empty string, or one sentence
 // with the reason of a failure, after which CUPTI is as before.
-std::string begin(const Functions& functions, Sink& sink);
+std::string begin(const Functions& functions, SessionObserver& sink);
 // Another client wants CUPTI: reports all remaining events and restores CUPTI. False without a session.
 bool give_way();
 // The process ends: reports all remaining events.

@@ -64,7 +64,7 @@ class Kernel final : public c10::OperatorKernel {
     if (!call.is_carried()) return;
     torch::jit::Stack computed;
     try {
-      const observe::CarryingOut here(observe::this_thread());
+      const observe::ExecutingOnCpu here(observe::this_thread());
       computed = call.run();
     } catch (...) {  // the CPU has no such operator for these types: leave the call unchanged
       return;
@@ -77,7 +77,7 @@ class Kernel final : public c10::OperatorKernel {
       }
       const at::Tensor& tensor = value.toTensor();
       const at::Tensor made = on_device(tensor, device, is_nonzero_);
-      const observe::CarryingOut here(observe::this_thread());
+      const observe::ExecutingOnCpu here(observe::this_thread());
       call.give(made, tensor);
       stack->push_back(made);
     }

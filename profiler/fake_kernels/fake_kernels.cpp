@@ -32,7 +32,7 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
 // Called when the simulated GPU's library copies unknown bytes to the host. Returns whether the program reads them.
 bool value_read(size_t) {
   Thread& thread = observe::this_thread();
-  if (thread.busy || thread.carries_out || thread.simulating->reads_known) return false;
+  if (thread.busy || thread.executes_on_cpu || thread.simulating->reads_known) return false;
   if (!observe::is_recording()) return true;
   try {
     record::value_read(thread);
@@ -98,7 +98,7 @@ void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t 
   ThreadState::Open open = std::move(calls[mark - 1]);
   calls.erase(calls.begin() + mark - 1, calls.end());
   if (std::uncaught_exceptions() > open.exceptions) return;
-  const observe::CarryingOut here(thread);
+  const observe::ExecutingOnCpu here(thread);
   open.call.end(function.outputs());
 }
 

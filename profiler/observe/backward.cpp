@@ -35,7 +35,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       frame.runs_python = true;  // between evaluations: hooks on tensors and nodes
       if (follows_graph(now)) {
         Busy busy(thread);
-        undisturbed([&] {
+        run_guarded([&] {
           settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
           if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
           if (now == Mode::full) frame.stack = stack_here(thread);  // also ends finished module calls
@@ -45,7 +45,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
           }
         });
       }
-      if (is_recording()) undisturbed([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });
+      if (is_recording()) run_guarded([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });
       frame.nodes = static_cast<uint32_t>(thread.nodes.size());
       frame.saves = thread.saves;
       thread.frames.push_back(frame);
@@ -54,13 +54,13 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
     ~Backward() {
       if (!open || mode() == Mode::off) return;
       Thread& thread = this_thread();
-      undisturbed([&] { settle_graph(thread, thread.frames.back()); });
+      run_guarded([&] { settle_graph(thread, thread.frames.back()); });
       thread.frames.pop_back();
       if (mode() == Mode::full && python_is_innermost(thread)) safe_point(thread, SafePoint::end);
       if (is_recording()) record::backward_ends(thread);
       if (g_rewrites && !in_backward(thread)) {
         Busy busy(thread);
-        undisturbed([&] { rewrite::backward_ended(*thread.rewriting); });
+        run_guarded([&] { rewrite::backward_ended(*thread.rewriting); });
       }
     }
     bool open = false;
@@ -70,7 +70,7 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
   if (!accumulate_grad && backward.open && mode() == Mode::full && record::wants_step_values() && !has_fake_tensors()) {
     Thread& thread = this_thread();
     Busy busy(thread);
-    undisturbed([&] { record::gradients_returned(thread, outputs, gradients); });
+    run_guarded([&] { record::gradients_returned(thread, outputs, gradients); });
   }
   return gradients;
 }
@@ -89,7 +89,7 @@ class Unpacking {
     frame.modules = static_cast<uint32_t>(thread.modules.size());
     frame.scope = at::RecordScope::USER_SCOPE;
     frame.runs_python = frame.unpacks = true;
-    undisturbed([&] {
+    run_guarded([&] {
       thread.frames.push_back(frame);
       open_ = true;
     });
@@ -98,7 +98,7 @@ class Unpacking {
     if (!open_ || mode() == Mode::off) return;
     Thread& thread = this_thread();
     const Frame frame = thread.frames.back();
-    undisturbed([&] { settle_graph(thread, frame); });
+    run_guarded([&] { settle_graph(thread, frame); });
     thread.frames.pop_back();
     if (!is_recording()) return;
     end_module_calls(thread, frame.modules);

@@ -111,7 +111,7 @@ void saved_variable(SavedVariable* place, const at::Tensor& tensor, bool is_outp
     g_saved_variable(place, tensor, is_output, is_inplace_on_view);
   }
   if (mode() != Mode::full) return;
-  undisturbed([&] {
+  run_guarded([&] {
     std::vector<NamedTensor> inner;
     if (may_be_wrapper(*tensor.unsafeGetTensorImpl())) [[unlikely]]
       inner = inner_tensors(thread, tensor);
@@ -129,7 +129,7 @@ EdgeFunction g_set_gradient_edge;
 void set_gradient_edge(const at::Tensor& tensor, torch::autograd::Edge edge) {
   const Node* node = edge.function.get();
   g_set_gradient_edge(tensor, std::move(edge));
-  undisturbed([&] { output_made(tensor, node); });
+  run_guarded([&] { output_made(tensor, node); });
 }
 
 // Returns void or the node, depending on the PyTorch version.
@@ -142,7 +142,7 @@ struct Rebase {
       const at::Tensor& tensor;
       const Node* node;
       ~Afterwards() {
-        undisturbed([this] { output_made(tensor, node); });
+        run_guarded([this] { output_made(tensor, node); });
       }
     } const afterwards{tensor, edge.function.get()};
     return original(tensor, std::move(edge));

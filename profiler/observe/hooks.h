@@ -13,7 +13,7 @@ Function real(tapelens_symbol symbol) {
 
 // Keeps our exceptions from the program. None is expected: the event of a hook that throws is counted as lost.
 template <class Hook>
-void undisturbed(Hook hook) noexcept {
+void run_guarded(Hook hook) noexcept {
   try {
     hook();
   } catch (...) {

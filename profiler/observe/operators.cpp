@@ -144,7 +144,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     Busy busy(thread);
     frame.stack = stack_here(thread);
   }
-  if (g_simulates && !thread.carries_out && is_operator(function.scope())) {
+  if (g_simulates && !thread.executes_on_cpu && is_operator(function.scope())) {
     const bool was_busy = thread.busy;
     thread.busy = true;
     frame.name = function.name();  // the operator may read unknown values, which are recorded with its name
@@ -177,7 +177,7 @@ void end_followed(Thread& thread, const at::RecordFunction& function, const Fram
   if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
   settle_graph(thread, frame);
   if (mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread) && has_modes()) [[unlikely]]
-    undisturbed([&] { record::held_by_checkpointing(thread, checkpointed_tensors(thread)); });
+    run_guarded([&] { record::held_by_checkpointing(thread, checkpointed_tensors(thread)); });
   if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
 }
 
@@ -201,7 +201,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
 // LibTorch collects the observers of each operator. This replaces that function and adds ours to its own result. A
 // registered callback would be copied, under a lock, at each evaluation of a node, and would be visible to the program.
 bool observes(at::RecordScope scope) {
-  if (g_simulates && this_thread().carries_out) return false;
+  if (g_simulates && this_thread().executes_on_cpu) return false;
   if (is_operator(scope)) return true;
   // The rewrites notice a backward without an observer.
   return is_recording() && (scope == at::RecordScope::BACKWARD_FUNCTION || scope == at::RecordScope::USER_SCOPE);

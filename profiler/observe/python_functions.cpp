@@ -45,7 +45,7 @@ PyObject* tell_resized_role(PyObject* self, PyObject* arguments) {
   return told;
 }
 
-// The storage at a place in the arguments: of a TensorImpl; if the argument after it is True, a StorageImpl.
+// The storage of the argument at this place: that of a TensorImpl, or, if the next argument is True, the StorageImpl.
 const c10::StorageImpl* storage_of(PyObject* arguments, ptrdiff_t place) {
   const Python& api = *python();
   void* of = api.AsVoidPtr(api.GetTupleItem(arguments, place));
@@ -120,8 +120,8 @@ PyObject* tell_say(PyObject*, PyObject* sentence) {
   return give_none();
 }
 
-// Turns an exception, which must not pass through the interpreter, into one of Python: no memory is left. Searches for
-// variables run where that is so.
+// Turns an exception, which must not pass through the interpreter, into Python's MemoryError. Searches for variables
+// run after an out of memory.
 template <PyObject* (*function)(PyObject*, PyObject*)>
 PyObject* contained(PyObject* self, PyObject* arguments) {
   try {

@@ -18,12 +18,12 @@ void resize_bytes(c10::StorageImpl* storage, size_t bytes) {
   if (is_rewritten) rewrite::begin_resize(*storage);
   g_resize_bytes(storage, bytes);
   if (is_rewritten) rewrite::end_resize(*storage);
-  if (is_followed && is_recording()) undisturbed([&] { record::storage_resized(this_thread(), *storage); });
+  if (is_followed && is_recording()) run_guarded([&] { record::storage_resized(this_thread(), *storage); });
 }
 
 void resize_bytes_cuda(c10::StorageImpl* storage, size_t bytes) {
   g_resize_bytes_cuda(storage, bytes);
-  if (is_recording() && storage != nullptr) undisturbed([&] { record::storage_resized(this_thread(), *storage); });
+  if (is_recording() && storage != nullptr) run_guarded([&] { record::storage_resized(this_thread(), *storage); });
 }
 
 using SetDataFunction = void (*)(const at::TensorBase*, const at::TensorBase&);

@@ -113,7 +113,7 @@ struct Thread {
   bool busy = false;
   // Inside an operator that profiler/fake_kernels calls to compute values: neither it nor its memory belongs to the
   // program.
-  bool carries_out = false;
+  bool executes_on_cpu = false;
   std::vector<Frame> frames;
   std::vector<torch::autograd::Node*> nodes;  // incomplete nodes
   uint32_t saves = 0;                         // number of reported saves of these nodes
@@ -186,12 +186,14 @@ class Busy {
   Thread& thread_;
 };
 
-class CarryingOut {
+class ExecutingOnCpu {
  public:
-  explicit CarryingOut(Thread& thread) : thread_(thread), was_(thread.carries_out) { thread_.carries_out = true; }
-  ~CarryingOut() { thread_.carries_out = was_; }
-  CarryingOut(const CarryingOut&) = delete;
-  CarryingOut& operator=(const CarryingOut&) = delete;
+  explicit ExecutingOnCpu(Thread& thread) : thread_(thread), was_(thread.executes_on_cpu) {
+    thread_.executes_on_cpu = true;
+  }
+  ~ExecutingOnCpu() { thread_.executes_on_cpu = was_; }
+  ExecutingOnCpu(const ExecutingOnCpu&) = delete;
+  ExecutingOnCpu& operator=(const ExecutingOnCpu&) = delete;
 
  private:
   Thread& thread_;

@@ -45,7 +45,7 @@ void search_if_due(Thread& thread, SafePoint at) noexcept {
 }
 
 void safe_point_outside_of_operators(Thread& thread) noexcept {
-  if (thread.busy || thread.carries_out || mode() != Mode::full || !python_is_innermost(thread)) return;
+  if (thread.busy || thread.executes_on_cpu || mode() != Mode::full || !python_is_innermost(thread)) return;
   const Python* api = python();
   if (api != nullptr && python_may_run(*api) && api->GILState_Check() != 0) safe_point(thread, SafePoint::end);
 }

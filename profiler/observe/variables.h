@@ -25,7 +25,7 @@ inline void safe_point(Thread& thread, SafePoint at) noexcept {
     search_if_due(thread, at);
 }
 
-// Where memory is allocated: a safe point if Python itself allocates it, for a storage, and no operator.
+// An allocation is a safe point if Python itself allocates it for a storage, outside of operators.
 void safe_point_outside_of_operators(Thread& thread) noexcept;
 
 // For programs with optimizers that PyTorch does not know.

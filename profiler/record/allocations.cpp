@@ -36,7 +36,7 @@ class WatchedAllocator final : public c10::Allocator {
     c10::DataPtr data = allocate_or_note(bytes);
     if (data.get() == nullptr || !is_recording()) return data;
     observe::Thread& thread = observe::this_thread();
-    if (thread.carries_out) return data;
+    if (thread.executes_on_cpu) return data;
     if (!data.compare_exchange_deleter(g_inner_deleter, &memory_freed)) return data;
     write_allocation(thread, kCpuDevice, address_of(data.get()), bytes);
     return data;
@@ -44,7 +44,7 @@ class WatchedAllocator final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override {
     if (g_inner_deleter == nullptr) return nullptr;
     // raw_deallocate() uses it: memory that was not recorded must not be recorded as freed.
-    return is_recording() && observe::this_thread().carries_out ? g_inner_deleter : &memory_freed;
+    return is_recording() && observe::this_thread().executes_on_cpu ? g_inner_deleter : &memory_freed;
   }
   void copy_data(void* destination, const void* source, std::size_t count) const override {
     inner_->copy_data(destination, source, count);

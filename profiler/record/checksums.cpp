@@ -201,7 +201,7 @@ void say_once_that_some_are_left_out() {
 }
 
 template <class Hook>
-void undisturbed(Hook hook) noexcept {
+void run_guarded(Hook hook) noexcept {
   try {
     hook();
   } catch (...) {
@@ -240,7 +240,7 @@ bool wants_step_values() { return checksums_wanted(); }
 // `parameter` gives the name: its name in its module, else its number in the order of first use.
 void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, const at::Tensor& values) {
   if (!checksums_wanted() || parameter == nullptr || !values.defined()) return;
-  undisturbed([&] {
+  run_guarded([&] {
     ThreadState& own = *thread.recording;
     const uint64_t begin = trace::monotonic_ns();
     const auto value = hash_of(values);
@@ -256,7 +256,7 @@ void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, co
 
 void step_values(Thread& thread, Values of, c10::TensorImpl* parameter) {
   if (!checksums_wanted()) return;
-  undisturbed([&] {
+  run_guarded([&] {
     if (of == Values::gradient) return step_values(thread, of, parameter, parameter->grad());
     step_values(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
   });
@@ -267,7 +267,7 @@ void gradients_returned(Thread& thread, const std::vector<torch::autograd::Edge>
   if (!checksums_wanted()) return;
   ThreadState& own = *thread.recording;
   for (size_t place = 0; place < gradients.size() && place < of.size(); ++place) {
-    undisturbed([&] {
+    run_guarded([&] {
       const uint64_t begin = trace::monotonic_ns();
       const uint32_t name = name_of_input(own, of[place], place);
       if (!gradients[place].defined()) return write(own, ChecksumOf::returned_gradient, name, 0, begin);
@@ -295,7 +295,7 @@ void gradients_returned(Thread& thread, const std::vector<torch::autograd::Edge>
 
 void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::string_view name) {
   if (!checksums_wanted()) return;
-  undisturbed([&] {
+  run_guarded([&] {
     Digests& t = digests();
     const base::MutexLock guard(t.lock);
     const auto [at, is_new] = t.parameters.try_emplace(parameter, Parameter{weak(parameter), 0});
@@ -305,7 +305,7 @@ void name_for_checksums(ThreadState& thread, c10::TensorImpl* parameter, std::st
 
 void output_made(const at::Tensor& tensor, const Node* node) {
   if (!checksums_wanted() || !tensor.defined()) return;
-  undisturbed([&] {
+  run_guarded([&] {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     if (!is_readable(*impl) || impl->numel() != 1) return;
     const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
@@ -322,7 +322,7 @@ void output_made(const at::Tensor& tensor, const Node* node) {
 
 void checksum_roots(ThreadState& thread, const std::vector<torch::autograd::Edge>& roots) {
   if (!checksums_wanted()) return;
-  undisturbed([&] {
+  run_guarded([&] {
     for (const torch::autograd::Edge& root : roots) {
       const uint64_t begin = trace::monotonic_ns();
       StrongTensor tensor;

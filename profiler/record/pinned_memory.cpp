@@ -61,7 +61,7 @@ class WatchedHostAllocator final : public at::HostAllocator {
     c10::DataPtr data = inner_.allocate(bytes);
     if (data.get() == nullptr || !is_recording()) return data;
     observe::Thread& thread = observe::this_thread();
-    if (thread.carries_out) return data;
+    if (thread.executes_on_cpu) return data;
     try {
       watch(thread, data, bytes);
     } catch (...) {

@@ -1,7 +1,7 @@
 # Run in the globals of python_hooks.py, for `record --referrers`: finds the program's variables that have tensors or
 # storages. It walks from the variables of the searching thread, and from the program's modules, to the objects that
-# they refer to, nearest first, for a limited time. It does so before a step of the first optimizer (or before a
-# backward), near the peak, and after an out of memory (searches.cpp). It reads containers and attributes and runs no
+# they refer to, nearest first, for a limited time. A search runs before a step of the first optimizer (or
+# before a backward), near the peak, and after an out of memory (searches.cpp). It reads containers and attributes and runs no
 # code of the program: no property, no __getattr__, no __eq__. The probe reads frames, because `f_locals` would keep the
 # values alive.
 import functools
@@ -64,7 +64,7 @@ def is_module_of_program(name):
 
 
 def place_of(code):
-    """Where a function begins. Not the line that runs: a variable would have another name at each search."""
+    """The first line of a function. With the running line, a variable would have another name at each search."""
     file = os.path.basename(code.co_filename)
     return file if code.co_name == "<module>" else f"{file}:{code.co_firstlineno} {code.co_name}"
 

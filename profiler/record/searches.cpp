@@ -20,11 +20,11 @@ namespace {
 
 constexpr int64_t kLeast = 1 << 20;  // a device with less is not searched for
 constexpr int64_t kPart = 20;        // 5 % more than at the last search is a new peak, up to 5 % less is near it
-constexpr uint64_t kBetween = 19;    // time between two searches near a peak, as a multiple of what the last one took
+constexpr uint64_t kBetween = 19;    // time between two searches near a peak, as a multiple of the last one's time
 
 // The processor time of a thread for searches, in nanoseconds: a fixed one, and a share of all time. So a program that
 // fills a device in its first second is searched, and one that runs long spends little.
-struct Budget {
+struct SearchTime {
   uint64_t fixed, divisor;
   uint64_t spent = 0;
 
@@ -66,11 +66,11 @@ struct Searches {
   // Accessed by the searching thread only.
   uint64_t started = trace::monotonic_ns();
   uint64_t begin = 0;        // processor time of the thread at the begin of the search
-  uint64_t end = 0;          // of the last search
+  uint64_t end = 0;          // end of the last search
   uint64_t owed = 0;         // processor time of the searches since the last wait
   bool is_repeated = false;  // the next safe point searches again: the result has its variable there
-  Budget near_peak{1'000'000'000, 20}, out_of_memory{2'000'000'000, 5};
-  Budget* paying = nullptr;  // of the last search
+  SearchTime near_peak{1'000'000'000, 20}, out_of_memory{2'000'000'000, 5};
+  SearchTime* paying = nullptr;  // the budget of the last search
 
   Shard& shard_of(uint64_t address) { return shards[observe::slot_of(address, kShards)]; }
 };

@@ -101,9 +101,9 @@ std::shared_ptr<const versions::Encoded> SavedTensorHook::encode() {
   return std::make_shared<EncodedTensor>(std::move(encoding), geometry_.offset == 0);
 }
 
-void SavedTensorHook::release(versions::Way way, uint64_t bytes, uint64_t kept) {
-  const RewriteInfo info = way == versions::Way::encoded ? rewrite_->info()
-                           : way == versions::Way::offloaded
+void SavedTensorHook::release(versions::ReleaseKind way, uint64_t bytes, uint64_t kept) {
+  const RewriteInfo info = way == versions::ReleaseKind::encoded ? rewrite_->info()
+                           : way == versions::ReleaseKind::offloaded
                                ? *offloading()
                                : RewriteInfo{version_->rematerialized_by(), Level::recomputed, {}};
   applied(info.id, info.level, site(), bytes, kept);

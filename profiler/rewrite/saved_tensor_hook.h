@@ -67,7 +67,7 @@ class SavedTensorHook final : public torch::autograd::SavedVariableHooks,
  private:
   std::shared_ptr<const versions::Encoded> encode() override;
   bool can_encode() const override { return rewrite_ != nullptr; }
-  void release(versions::Way way, uint64_t bytes, uint64_t kept) override;
+  void release(versions::ReleaseKind way, uint64_t bytes, uint64_t kept) override;
 
   Save save(const at::Tensor& tensor) const;
   base::Mutex& lock() const { return (version_ != nullptr ? version_ : was_version_)->lock(); }

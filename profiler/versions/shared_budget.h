@@ -27,7 +27,7 @@ class SharedBudget {
  private:
   std::atomic<uint64_t> ran_{0};
   base::Mutex lock_;
-  recompute::Budget budget_ TAPELENS_GUARDED_BY(lock_);
+  recompute::RecomputeBudget budget_ TAPELENS_GUARDED_BY(lock_);
 };
 
 }  // namespace tapelens::versions

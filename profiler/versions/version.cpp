@@ -364,7 +364,7 @@ bool Version::release_encoded() {
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i) {
     hooks_[i]->encoded_ = encoded[i];
-    hooks_[i]->release(Way::encoded, i == 0 ? bytes_ : 0, encoded[i]->bytes());
+    hooks_[i]->release(ReleaseKind::encoded, i == 0 ? bytes_ : 0, encoded[i]->bytes());
   }
   return true;
 }
@@ -375,7 +375,7 @@ bool Version::release_rematerializable() {
     return false;
   const auto chain = recompute::chain_of(View{}, *this, dependents_);
   if (!chain) {
-    skipped("what it is made of is not kept");
+    skipped("its inputs are not kept");
     return false;
   }
   if (!is_worth(*chain, recompute::cost_of(*chain, dependents_))) {
@@ -385,7 +385,7 @@ bool Version::release_rematerializable() {
   uint64_t copied = 0;
   // Another thread may have written or freed its inputs since chain_of().
   const uint32_t operators = recompute::operators_from(*chain, dependents_);
-  const char* reason = !pin_sources(operators, copied)                       ? "what it is made of is not kept"
+  const char* reason = !pin_sources(operators, copied)                       ? "its inputs are not kept"
                        : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
                                                                              : nullptr;
   if (reason != nullptr) {
@@ -395,7 +395,7 @@ bool Version::release_rematerializable() {
   }
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i)
-    hooks_[i]->release(Way::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
+    hooks_[i]->release(ReleaseKind::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
   return true;
 }
 
@@ -484,7 +484,7 @@ Version::Leaving Version::end_offload() noexcept {
     lock_.assert_held();
     offloaded_->end_copy();
     is_released_ = true;
-    for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(Way::offloaded, i == 0 ? bytes_ : 0, 0);
+    for (size_t i = 0; i < hooks_.size(); ++i) hooks_[i]->release(ReleaseKind::offloaded, i == 0 ? bytes_ : 0, 0);
   });
 }
 

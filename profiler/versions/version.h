@@ -82,7 +82,7 @@ class Offloaded {
 struct Ways {
   bool encode = false, rematerialize = false, offload = false;
 };
-enum class Way : uint8_t { encoded, rematerialized, offloaded };
+enum class ReleaseKind : uint8_t { encoded, rematerialized, offloaded };
 
 // One saved tensor of a version. Its members are called with the version's lock held.
 class Hook {
@@ -97,7 +97,7 @@ class Hook {
   virtual bool can_encode() const = 0;  // whether encode() is worth calling
   // Drops the tensor, whose values come back in this way. This frees `bytes` of the storage (0: another hook counts
   // them) and keeps `kept` bytes for it.
-  virtual void release(Way way, uint64_t bytes, uint64_t kept) = 0;
+  virtual void release(ReleaseKind way, uint64_t bytes, uint64_t kept) = 0;
 
   uint64_t order() const { return order_; }
   // Null: it has its tensor, or gets its values from the version. Never changes after the release.

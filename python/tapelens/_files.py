@@ -28,9 +28,9 @@ def check(file: pathlib.Path, what: str, is_ours: Callable[[pathlib.Path], bool]
     except FileNotFoundError:
         return
     if not stat.S_ISREG(facts.st_mode):
-        raise UsageError(f"{file}: is no regular file: choose another place")
+        raise UsageError(f"{file}: is not a regular file: choose another place")
     if not force and facts.st_size > 0 and not (facts.st_mode & 0o222 and is_ours(file)):
-        raise UsageError(f"{file}: exists, and is no {what} of Tapelens that can be replaced: choose another place"
+        raise UsageError(f"{file}: exists, and is not a Tapelens {what} that can be replaced: choose another place"
                          + ("" if force is None else ", or replace it with --force"))
 
 

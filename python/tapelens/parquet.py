@@ -117,7 +117,7 @@ def views(directory: str | os.PathLike[str], tables: Iterable[Table]) -> str:
 def _chosen(recording: Recording, names: Sequence[str] | None) -> list[str]:
     for name in names or ():
         if name not in recording.tables:
-            raise UsageError(f"there is no table {name}: there are {', '.join(recording.tables)}")
+            raise UsageError(f"unknown table '{name}': the tables are {', '.join(recording.tables)}")
     return list(names or recording.tables)
 
 
@@ -135,7 +135,7 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
     names = _chosen(recording, tables)
     mode = _files.mode_of_made(recording.path)
     script = base / "views.sql"
-    _files.check(script, "views", _is_views, force)
+    _files.check(script, "script", _is_views, force)
     for there in base.glob(f"{_folder('run', run)}/**/*{SUFFIX}") if base.is_dir() else ():
         if there.stem in names:
             _files.check(there, "table", _is_table, force)
@@ -155,7 +155,7 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
                 write(table, part)
             files.append(file)
     # Views of all possible tables. For a table without files, DuckDB reports that on a query.
-    with _files.whole(script, "views", _is_views, mode, force) as part:
+    with _files.whole(script, "script", _is_views, mode, force) as part:
         part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
     return [*files, script]
 
@@ -169,7 +169,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder; other runs in it stay")
     parser.add_argument("--force", action="store_true", help="replace files in it that are not of Tapelens, too")
     parser.add_argument("--run", metavar="NAME", help="name of the run; by default the name of its file")
-    parser.add_argument("--tables", metavar="A,B", help="these tables only; all if not given")
+    parser.add_argument("--tables", metavar="A,B", help="write only these tables; by default all")
     given = parser.parse_args(arguments)
     runs = [given.run or _run_of(file) for file in given.files]
     try:

@@ -157,7 +157,7 @@ def limits_of(item: pytest.Item) -> list[Limit]:
         size = _size(mark.args[0], f"{item.nodeid}: {MARK}")
         device = mark.kwargs.get("device")
         if device is not None and not re.fullmatch(r"cpu|[a-z]+:[0-9]+", str(device)):
-            raise pytest.UsageError(f"{item.nodeid}: {MARK}: {device!r} is no device, like 'cpu' or 'cuda:0'")
+            raise pytest.UsageError(f"{item.nodeid}: {MARK}: {device!r} is not a device, like 'cpu' or 'cuda:0'")
         marked.append(Limit(size, f"its limit, {mark.args[0]}", device))
     return marked
 
@@ -167,14 +167,14 @@ def read_baseline(file: pathlib.Path) -> dict[str, dict[str, int]]:
         raise pytest.UsageError(f"the baseline {file} is not a regular file")
     try:
         if not file.is_file():  # a FIFO would wait for its writer
-            raise FileNotFoundError(errno.ENOENT, "there is no such file")
+            raise FileNotFoundError(errno.ENOENT, "no such file")
         held = json.loads(file.read_text(encoding="utf-8"))
         return {str(test): {str(device): int(size) for device, size in peaks.items()}
                 for test, peaks in held["tests"].items()}
     except OSError as wrong:
         raise pytest.UsageError(f"the baseline {file} cannot be read: {wrong.strerror}") from None
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        raise pytest.UsageError(f"{file} is no baseline that --tapelens-write-baseline wrote") from None
+        raise pytest.UsageError(f"{file} is not a baseline that --tapelens-write-baseline wrote") from None
 
 
 def write_baseline(file: pathlib.Path, peaks: dict[str, dict[str, int]]) -> None:
@@ -365,7 +365,7 @@ class Measuring:
             for row in process.losses.rows():
                 since = row["since_ns"]
                 if row["kind"] in LOST and (row["kind"] == "steps_left_out" or since is None or since < run.end_ns):
-                    run.unmeasured = run.unmeasured or f"not all was recorded: {row['message']}"
+                    run.unmeasured = run.unmeasured or f"the recording is incomplete: {row['message']}"
             run.peaks += process.peaks_between(run.begin_ns, run.end_ns, top=top)
 
     def limits_of(self, test: Test) -> list[Limit]:

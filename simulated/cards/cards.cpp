@@ -73,8 +73,8 @@ trace::Error no_such_card(std::string_view id) {
       alike += (alike.empty() ? "" : " or ") + std::string(card.id);
     }
   }
-  return {"there is no GPU '" + std::string(id) + "' to simulate" +
-              (alike.empty() ? ", only " + all : ": is it " + alike + "?"),
+  return {"unknown GPU '" + std::string(id) + "'" +
+              (alike.empty() ? ": the GPUs are " + all : ", did you mean " + alike + "?"),
           trace::ErrorKind::usage};
 }
 
@@ -100,7 +100,7 @@ trace::Result<Request> read_request(std::string_view text, const ReadSize& read_
     if (const auto digits = take_count(rest)) {
       const auto [end, error] = std::from_chars(digits->data(), digits->data() + digits->size(), request.count);
       if (error != std::errc() || request.count == 0 || request.count > kMostCards) {
-        return wrong("is no number of GPUs: 1 to " + std::to_string(kMostCards) + ", like H100x8");
+        return wrong("is not a number of GPUs: 1 to " + std::to_string(kMostCards) + ", like H100x8");
       }
     }
   }
@@ -114,7 +114,8 @@ trace::Result<Request> read_request(std::string_view text, const ReadSize& read_
   request.bytes = request.card->bytes();
   if (colon != std::string_view::npos) {
     const auto bytes = read_size(size);
-    if (!bytes || *bytes < kLeastBytes) return wrong("is no size of a GPU's memory: 64MiB or more, like H100:24GiB");
+    if (!bytes || *bytes < kLeastBytes)
+      return wrong("is not the size of a GPU's memory: 64MiB or more, like H100:24GiB");
     request.bytes = *bytes;
   }
   return request;

@@ -14,7 +14,7 @@ using Address = unsigned long long;  // CUdeviceptr
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
 
 // Reads a CUpointer_attribute; kNotSupported for unused ones.
-int pointer_attribute(void* to, int number, const Range& range, Address address) {
+int pointer_attribute(void* to, int number, const MemoryRange& range, Address address) {
   const bool is_device = range.kind == Kind::device || range.kind == Kind::pooled || range.kind == Kind::reserved;
   const auto put = [to](auto value) { std::memcpy(to, &value, sizeof(value)); };
   switch (number) {
@@ -76,7 +76,7 @@ TAPELENS_CUDA int cuMemGetInfo_v2(size_t* free_bytes, size_t* all) {
 }
 
 TAPELENS_CUDA int cuMemGetAddressRange_v2(Address* begin, size_t* bytes, Address address) {
-  const Range range = find_range(pointer(address));
+  const MemoryRange range = find_range(pointer(address));
   if (range.kind == Kind::none) return kInvalidValue;
   if (begin != nullptr) *begin = reinterpret_cast<Address>(range.begin);
   if (bytes != nullptr) *bytes = range.bytes;
@@ -84,13 +84,13 @@ TAPELENS_CUDA int cuMemGetAddressRange_v2(Address* begin, size_t* bytes, Address
 }
 
 TAPELENS_CUDA int cuPointerGetAttribute(void* to, int number, Address address) {
-  const Range range = find_range(pointer(address));
+  const MemoryRange range = find_range(pointer(address));
   return range.kind == Kind::none ? kInvalidValue : pointer_attribute(to, number, range, address);
 }
 
 // An unknown attribute of a pointer reads null here, without an error.
 TAPELENS_CUDA int cuPointerGetAttributes(unsigned count, const int* numbers, void** to, Address address) {
-  const Range range = find_range(pointer(address));
+  const MemoryRange range = find_range(pointer(address));
   for (unsigned i = 0; i < count; ++i) {
     if (range.kind == Kind::none || pointer_attribute(to[i], numbers[i], range, address) != kSuccess) {
       std::memset(to[i], 0, 4);

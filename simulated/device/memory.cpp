@@ -15,7 +15,7 @@ constexpr size_t kPage = 4096;
 constexpr size_t kLargePage = size_t{2} << 20;  // page of a GPU: larger ranges begin at such a page, as in the driver
 
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;  // guards all that follows; a leaf lock
-Range* g_ranges = nullptr;                            // in address order
+MemoryRange* g_ranges = nullptr;                      // in address order
 size_t g_count = 0, g_room = 0;
 uint64_t g_used[kMostDevices];
 bool g_said_no_addresses = false;
@@ -35,10 +35,10 @@ size_t behind(const void* address) {
 }
 
 // The range that contains the address; null if none.
-Range* holder(const void* address) {
+MemoryRange* holder(const void* address) {
   const size_t next = behind(address);
   if (next == 0) return nullptr;
-  Range* range = &g_ranges[next - 1];
+  MemoryRange* range = &g_ranges[next - 1];
   return static_cast<const char*>(address) < range->begin + range->bytes ? range : nullptr;
 }
 
@@ -58,13 +58,13 @@ void clear(char* begin, size_t bytes) {
 }
 
 // The known flags of a part of a GPU's range. Null if the range has none.
-char* known_of(const Range& range, const void* memory, size_t bytes) {
+char* known_of(const MemoryRange& range, const void* memory, size_t bytes) {
   if (range.known == nullptr) return nullptr;
   const auto offset = static_cast<size_t>(static_cast<const char*>(memory) - range.begin);
   return bytes <= range.bytes - offset ? range.known + offset : nullptr;
 }
 
-void set_known(const Range& range, const void* memory, size_t bytes, bool known) {
+void set_known(const MemoryRange& range, const void* memory, size_t bytes, bool known) {
   char* const flags = known_of(range, memory, bytes);
   if (flags == nullptr || bytes == 0) return;
   if (known) {
@@ -116,35 +116,35 @@ uint64_t used_bytes(int device) {
   return g_used[device];
 }
 
-void add_range(const Range& range) {
-  Range added = range;
+void add_range(const MemoryRange& range) {
+  MemoryRange added = range;
   if (range.is_on_device()) added.known = map_memory(range.bytes, 1);
   const Lock lock(g_mutex);
   if (g_count == g_room) {
     g_room = g_room == 0 ? 1024 : 2 * g_room;
-    void* larger = std::realloc(g_ranges, g_room * sizeof(Range));
+    void* larger = std::realloc(g_ranges, g_room * sizeof(MemoryRange));
     if (larger == nullptr) abort();
-    g_ranges = static_cast<Range*>(larger);
+    g_ranges = static_cast<MemoryRange*>(larger);
   }
   const size_t at = behind(range.begin);
-  std::memmove(g_ranges + at + 1, g_ranges + at, (g_count - at) * sizeof(Range));
+  std::memmove(g_ranges + at + 1, g_ranges + at, (g_count - at) * sizeof(MemoryRange));
   g_ranges[at] = added;
   ++g_count;
 }
 
-Range find_range(const void* address) {
+MemoryRange find_range(const void* address) {
   const Lock lock(g_mutex);
-  const Range* range = holder(address);
-  return range != nullptr ? *range : Range{};
+  const MemoryRange* range = holder(address);
+  return range != nullptr ? *range : MemoryRange{};
 }
 
-Range take_range(const void* address) {
+MemoryRange take_range(const void* address) {
   const Lock lock(g_mutex);
-  const Range* range = holder(address);
+  const MemoryRange* range = holder(address);
   if (range == nullptr || range->begin != address) return {};
-  const Range taken = *range;
+  const MemoryRange taken = *range;
   const size_t at = static_cast<size_t>(range - g_ranges);
-  std::memmove(g_ranges + at, g_ranges + at + 1, (g_count - at - 1) * sizeof(Range));
+  std::memmove(g_ranges + at, g_ranges + at + 1, (g_count - at - 1) * sizeof(MemoryRange));
   --g_count;
   if (taken.known != nullptr) munmap(taken.known, taken.bytes);
   return taken;
@@ -152,7 +152,7 @@ Range take_range(const void* address) {
 
 void set_range_device(const void* address, int device) {
   const Lock lock(g_mutex);
-  if (Range* range = holder(address)) range->device = device;
+  if (MemoryRange* range = holder(address)) range->device = device;
 }
 
 int allocate(int device, size_t bytes, void** memory) {
@@ -174,7 +174,7 @@ int allocate(int device, size_t bytes, void** memory) {
 
 int release(void* memory) {
   if (memory == nullptr) return kSuccess;
-  const Range range = take_range(memory);
+  const MemoryRange range = take_range(memory);
   if (range.kind == Kind::none) return kInvalidValue;
   if (range.kind != Kind::reserved) {
     const auto kind = range.kind == Kind::device    ? ActivityMemory::device
@@ -209,7 +209,7 @@ void copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return;
   const Pieces pieces = t_pieces;
   t_pieces = {};
-  const Range target = find_range(to), source = find_range(from);
+  const MemoryRange target = find_range(to), source = find_range(from);
   const bool is_kept = bytes <= kKeptBytes;
   if (is_kept || (!target.is_on_device() && !source.is_on_device())) std::memmove(to, from, bytes);
   if (target.is_on_device()) {
@@ -233,13 +233,13 @@ void copy(void* to, const void* from, size_t bytes) {
 }
 
 void fill(void* to, int value, size_t bytes) {
-  const Range target = find_range(to);
+  const MemoryRange target = find_range(to);
   if (bytes <= kKeptBytes || !target.is_on_device()) std::memset(to, value, bytes);
   set_known(target, to, bytes, bytes <= kKeptBytes);
 }
 
 void fill_words(void* to, unsigned value, size_t words) {
-  const Range target = find_range(to);
+  const MemoryRange target = find_range(to);
   const bool is_kept = words <= kKeptBytes / 4;
   set_known(target, to, 4 * words, is_kept);
   if (!is_kept && target.is_on_device()) return;

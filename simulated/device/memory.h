@@ -16,7 +16,7 @@ enum class Kind : uint8_t {
   reserved,  // an address range of the driver's virtual memory calls; `device` is the GPU that is mapped there
 };
 
-struct Range {
+struct MemoryRange {
   char* begin = nullptr;
   size_t bytes = 0;
   Kind kind = Kind::none;
@@ -37,11 +37,11 @@ void give_bytes(int device, uint64_t bytes);
 uint64_t used_bytes(int device);
 
 // Ranges by address. add_range() requires that the range overlaps no other.
-void add_range(const Range& range);
+void add_range(const MemoryRange& range);
 // The range that contains the address; kind none if no range does.
-Range find_range(const void* address);
+MemoryRange find_range(const void* address);
 // Removes and returns the range that begins at the address; kind none if no range does.
-Range take_range(const void* address);
+MemoryRange take_range(const void* address);
 // Sets the GPU of an existing range.
 void set_range_device(const void* address, int device);
 

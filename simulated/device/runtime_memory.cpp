@@ -93,7 +93,7 @@ TAPELENS_CUDA int cudaPointerGetAttributes(void* to, const void* memory) {
     void *on_device, *on_host;
     long reserved[8];
   } attributes{};
-  const Range range = find_range(memory);
+  const MemoryRange range = find_range(memory);
   void* address = const_cast<void*>(memory);
   attributes.device = range.kind == Kind::none ? -2 : range.device;  // cudaInvalidDeviceId
   switch (range.kind) {

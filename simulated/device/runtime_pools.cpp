@@ -116,7 +116,7 @@ TAPELENS_CUDA int cudaMallocAsync(void** memory, size_t bytes, void* stream) {
 TAPELENS_CUDA int cudaFreeAsync(void* memory, void* stream) {
   if (memory == nullptr) return kSuccess;
   count_node(stream);
-  const Range range = find_range(memory);
+  const MemoryRange range = find_range(memory);
   if (range.kind != Kind::pooled) return failed(release(memory));
   auto* pool = static_cast<Pool*>(range.pool);
   PoolNow left;

@@ -116,7 +116,7 @@ Error no_cuda(const fs::path& torch, const std::string& version) {
 Result<TorchCuda> find_torch_cuda(const std::string& torch_folder) {
   const fs::path torch = torch_folder;
   const std::string version = version_py(torch, "__version__"), cuda = version_py(torch, "cuda");
-  if (version.empty()) return Error{torch_folder + " is no PyTorch: it has no version.py", ErrorKind::usage};
+  if (version.empty()) return Error{torch_folder + " is not a PyTorch package: it has no version.py", ErrorKind::usage};
   TorchCuda found;
   found.folder = torch_folder;
   found.cuda = cuda_version(cuda);

@@ -43,12 +43,12 @@ class Library {
     GElf_Ehdr header{};
     elf_version(EV_CURRENT);
     if (S_ISREG(facts.st_mode)) elf_ = elf_begin(descriptor_, ELF_C_READ_MMAP, nullptr);
-    if (elf_kind(elf_) != ELF_K_ELF || gelf_getehdr(elf_, &header) == nullptr) return "is no shared library";
+    if (elf_kind(elf_) != ELF_K_ELF || gelf_getehdr(elf_, &header) == nullptr) return "is not a shared library";
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
         header.e_machine != EM_X86_64) {
-      return "is no library for x86-64";
+      return "is not a library for x86-64";
     }
-    return header.e_type == ET_DYN ? "" : "is no shared library";
+    return header.e_type == ET_DYN ? "" : "is not a shared library";
   }
 
   SectionData section(GElf_Word type) const {

@@ -131,7 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto recording = run::Run::open(file.path());
   if (!recording) return 0;
   static advise::Checks checks = plugins::builtin_checks();
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   const report::Advising advising{checks, wanted, {}};
   report::Options options;
   options.by = static_cast<peak::By>(size % 7);

@@ -165,10 +165,10 @@ def summary_of(sealed: bytes) -> bytes:
         if tag == 6:
             return sealed[at + 8:at + 8 + size].replace(socket.gethostname().encode(), b"node1")
         at += 8 + (size + 7) // 8 * 8
-    raise ValueError("there is no summary")
+    raise ValueError("no summary")
 
 
-def made_up_ranks(tool):
+def synthetic_ranks(tool):
     """Writes the summaries of the outliers of a thousand synthetic ranks, and that of one ordinary rank."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([tool, folder, "1024", "20"], check=True)
@@ -220,7 +220,7 @@ def main(tapelens):
             subprocess.run([tapelens, "seal", spool.parent, "-o", CORPUS / "sealed" / name], check=True)
             (CORPUS / "summary" / name).write_bytes(summary_of((CORPUS / "sealed" / name).read_bytes()))
             (CORPUS / "spool" / name).write_bytes(compact(spool.read_bytes()))
-    made_up_ranks(pathlib.Path(tapelens).with_name("tapelens-synthetic-ranks"))
+    synthetic_ranks(pathlib.Path(tapelens).with_name("tapelens-synthetic-ranks"))
     for name, program in SNAPSHOTS.items():
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / name

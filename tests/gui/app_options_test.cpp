@@ -45,9 +45,9 @@ TEST(Options, PagesByName) {
     EXPECT_EQ(right({QString("--page=") + name}).page, page);
   }
   EXPECT_EQ(wrong({"--page", "peaks"}),
-            "--page: 'peaks' is no page: timeline, peak, advice, steps, modules, compare, segments, ranks");
+            "--page: 'peaks' is not a page: use timeline, peak, advice, steps, modules, compare, segments, ranks");
   EXPECT_EQ(wrong({"--page="}),
-            "--page: '' is no page: timeline, peak, advice, steps, modules, compare, segments, ranks");
+            "--page: '' is not a page: use timeline, peak, advice, steps, modules, compare, segments, ranks");
 }
 
 TEST(Options, MomentsAsTheReportHasThem) {
@@ -61,7 +61,7 @@ TEST(Options, MomentsAsTheReportHasThem) {
   EXPECT_EQ(time.at->time.ns, 250'000'000);
   for (const char* no : {"", "step:", "step:x", "-1s", "soon"}) {
     EXPECT_EQ(wrong({"run", "--at", no}),
-              "--at: '" + std::string(no) + "' is no moment: peak, step:N, oom, oom:N, or a time like 1.5s");
+              "--at: '" + std::string(no) + "' is not a moment: use peak, step:N, oom, oom:N, or a time like 1.5s");
   }
   EXPECT_EQ(right({"run", "--at", "oom"}).at->kind, Kind::out_of_memory);
   EXPECT_EQ(right({"run", "--at", "oom:3"}).at->step, 3U);
@@ -70,7 +70,7 @@ TEST(Options, MomentsAsTheReportHasThem) {
 
 TEST(Options, ADevice) {
   EXPECT_EQ(right({"run", "--device", "cuda:1"}).device, "cuda:1");
-  EXPECT_EQ(wrong({"run", "--device="}), "--device: '' is no device");
+  EXPECT_EQ(wrong({"run", "--device="}), "--device: '' is not a device");
   EXPECT_EQ(wrong({"--device", "cpu"}), "--device needs a FILE");
 }
 
@@ -78,7 +78,7 @@ TEST(Options, Sizes) {
   EXPECT_EQ(right({"--size", "1280x720"}).size, QSize(1280, 720));
   EXPECT_EQ(right({"--size=1x16384"}).size, QSize(1, 16384));
   for (const char* no : {"1280", "x", "1280x", "0x720", "-5x5", "16385x10", "1280x720x1", "axb", ""}) {
-    EXPECT_EQ(wrong({"--size", no}), "--size: '" + std::string(no) + "' is no size of a window, like 1280x720");
+    EXPECT_EQ(wrong({"--size", no}), "--size: '" + std::string(no) + "' is not the size of a window, like 1280x720");
   }
 }
 
@@ -86,7 +86,7 @@ TEST(Options, Schemes) {
   EXPECT_EQ(right({"--scheme", "system"}).scheme, Scheme::system);
   EXPECT_EQ(right({"--scheme", "light"}).scheme, Scheme::light);
   EXPECT_EQ(right({"--scheme=dark"}).scheme, Scheme::dark);
-  EXPECT_EQ(wrong({"--scheme", "Dark"}), "--scheme: 'Dark' is none: system, light, dark");
+  EXPECT_EQ(wrong({"--scheme", "Dark"}), "--scheme: 'Dark' is not a scheme: use system, light, dark");
 }
 
 TEST(Options, APictureNeedsARecording) {
@@ -101,14 +101,14 @@ TEST(Options, ACardIsAPictureOrADrawingOfARecording) {
   EXPECT_TRUE(right({"run", "--export-card=c.svg"}).is_headless());
   EXPECT_FALSE(right({"run"}).is_headless());
   EXPECT_EQ(wrong({"run", "--export-card", "c.jpg"}),
-            "--export-card: 'c.jpg' is no name of a card: it ends with .png or .svg");
+            "--export-card: 'c.jpg' is not the name of a card: use a name that ends with .png or .svg");
   EXPECT_EQ(wrong({"--export-card", "c.png"}), "--export-card needs a FILE");
 }
 
 TEST(Options, WhatIsNotThereIsNamed) {
-  EXPECT_EQ(wrong({"--colour", "dark"}), "there is no option '--colour': see --help");
-  EXPECT_EQ(wrong({"--colour=dark"}), "there is no option '--colour': see --help");
-  EXPECT_EQ(wrong({"-x"}), "there is no option '-x': see --help");
+  EXPECT_EQ(wrong({"--colour", "dark"}), "unknown option '--colour': see --help");
+  EXPECT_EQ(wrong({"--colour=dark"}), "unknown option '--colour': see --help");
+  EXPECT_EQ(wrong({"-x"}), "unknown option '-x': see --help");
   for (const char* name : {"--page", "--device", "--at", "--screenshot", "--export-card", "--size", "--scheme"}) {
     EXPECT_EQ(wrong({"run", name}), std::string(name) + " needs a value");
   }

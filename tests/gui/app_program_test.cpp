@@ -80,7 +80,7 @@ TEST_F(Program, AWrongOptionIsOneLineAndTwo) {
   const Ran ran = run({"--what"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(ran.error.toStdString(), "tapelens-gui: there is no option '--what': see --help\n");
+  EXPECT_EQ(ran.error.toStdString(), "tapelens-gui: unknown option '--what': see --help\n");
 }
 
 TEST_F(Program, WrongValuesOfTheCommandLineAreUsageErrors) {
@@ -93,10 +93,10 @@ TEST_F(Program, WrongValuesOfTheCommandLineAreUsageErrors) {
     EXPECT_TRUE(ran.error.contains(part)) << ran.error.toStdString();
   };
   expect_refused({"--page", "peek"}, "'peek'");
-  expect_refused({"--at", "noon"}, "'noon' is no moment");
+  expect_refused({"--at", "noon"}, "'noon' is not a moment");
   expect_refused({"--scheme", "blue"}, "'blue'");
   for (const char* size : {"720", "x", "0x10", "10x", "-1x5", "1280x720p", "99999x1"}) {
-    expect_refused({QString("--size=") + size}, "is no size of a window");
+    expect_refused({QString("--size=") + size}, "is not the size of a window");
   }
 }
 
@@ -171,7 +171,7 @@ TEST_F(Program, AMomentThatIsNotThereIsWrongUsage) {
   const Ran step = run({testing::synthetic_recording(), "--at", "step:9999", "--screenshot", picture});
   EXPECT_EQ(step.code, 2);
   expect_one_line(step.error);
-  EXPECT_TRUE(step.error.contains("there is no step 9999: the recording has steps 0 to "));
+  EXPECT_TRUE(step.error.contains("step 9999 is not in the recording, which has steps 0 to "));
   const Ran time = run({testing::synthetic_recording(), "--at", "99999s", "--screenshot", picture});
   EXPECT_EQ(time.code, 2);
   expect_one_line(time.error);
@@ -191,7 +191,7 @@ TEST_F(Program, ADeviceIsLookedAtIfItIsThere) {
   const Ran none = view(words + QStringList{"--screenshot", folder_.filePath("no.png"), "--device=cuda:7"});
   EXPECT_EQ(none.code, 2);
   EXPECT_EQ(none.error.toStdString(),
-            "tapelens-gui: there is no memory of 'cuda:7': the recording has cpu, cuda:0, cuda:1\n");
+            "tapelens-gui: the recording has no memory of 'cuda:7', only of cpu, cuda:0, cuda:1\n");
   const Ran oom = run(words + QStringList{"--screenshot", other, "--device=cuda:0", "--at", "oom:0"});
   EXPECT_EQ(oom.code, 0);
   EXPECT_NE(QImage(picture), QImage(other));
@@ -200,7 +200,7 @@ TEST_F(Program, ADeviceIsLookedAtIfItIsThere) {
   EXPECT_EQ(never.error.toStdString(), "tapelens-gui: cuda:1 never ran out of memory\n");
   const Ran beyond = run(words + QStringList{"--screenshot", other, "--at", "oom:4"});
   EXPECT_EQ(beyond.code, 2);
-  EXPECT_TRUE(beyond.error.contains("there is no oom:4: 1 request found no memory on cuda:0"));
+  EXPECT_TRUE(beyond.error.contains("oom:4 is not in the recording: 1 request found no memory on cuda:0"));
 }
 
 TEST_F(Program, WhatCannotBeReadIsOneSentenceAndThree) {

@@ -318,7 +318,7 @@ TEST_F(Source, ShowsAFileThatIsNotTheProgramsOnlyWhenAsked) {
   auto* button = pane_.findChild<QPushButton*>();
   for (const QString& path : {secret, key, folder_.filePath("link.py"), up}) {
     pane_.show_stack({{path.toStdString(), "f", 2}}, "none");
-    EXPECT_TRUE(says("which is no source file below")) << path.toStdString();
+    EXPECT_TRUE(says("which is not a source file below")) << path.toStdString();
     ASSERT_TRUE(button->isVisible());
     EXPECT_FALSE(pane_.findChild<SourceView*>()->isVisible());
     QTest::mouseClick(button, Qt::LeftButton);

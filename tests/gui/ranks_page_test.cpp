@@ -13,8 +13,8 @@
 #include "gui/widgets/choice_bar.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
-#include "testing/made_up_ranks.h"
 #include "testing/synthetic.h"
+#include "testing/synthetic_ranks.h"
 #include "testing/trace_builder.h"
 #include "trace/seal.h"
 
@@ -22,26 +22,26 @@ namespace tapelens::gui {
 namespace {
 
 using tapelens::testing::kKeepsMore;
-using tapelens::testing::MadeUpRanks;
+using tapelens::testing::SyntheticRanks;
 using trace::TestFolder;
 
 constexpr int kRanks = 40;
 
 // Recordings of a few events, each with the synthetic summary of one of 40 ranks. One rank holds 3 GiB more.
-const TestFolder& made_up_folder() {
+const TestFolder& synthetic_folder() {
   static const auto folder = [] {
     auto made = std::make_unique<TestFolder>();
     const TestFolder spools;
     tapelens::testing::SyntheticOptions options;
     options.events = 1000;
     if (!tapelens::testing::write_synthetic_spool(spools / "1.spool", options)) ADD_FAILURE() << "no spool";
-    const MadeUpRanks made_up(kRanks, TAPELENS_VERSION);
+    const SyntheticRanks synthetic(kRanks, TAPELENS_VERSION);
     for (int rank = 0; rank < kRanks; ++rank) {
       trace::SealOptions sealing;
       sealing.directory = spools.path();
       sealing.output = *made / ("rank" + std::to_string(rank) + ".tapelens");
       sealing.command = "python train.py";
-      sealing.summarize = [&](const std::string&) { return ranks::summary_json(made_up.of(rank)); };
+      sealing.summarize = [&](const std::string&) { return ranks::summary_json(synthetic.of(rank)); };
       if (const auto sealed = trace::seal(sealing); !sealed) ADD_FAILURE() << sealed.error().message;
     }
     return made;
@@ -76,7 +76,7 @@ class OnRanksPage : public ::testing::Test {
 };
 
 TEST_F(OnRanksPage, SaysWhichRankStandsOutAndWhy) {
-  read(made_up_folder().path());
+  read(synthetic_folder().path());
   EXPECT_TRUE(says("40 ranks on 5 hosts, peak on cuda: median "));
   EXPECT_TRUE(says("rank 37 on node4: peak "));
   EXPECT_TRUE(says("train.py:88 loss"));
@@ -96,19 +96,19 @@ TEST_F(OnRanksPage, SaysWhichRankStandsOutAndWhy) {
 }
 
 TEST_F(OnRanksPage, PeaksInBytesForPrograms) {
-  read(made_up_folder().path());
-  const MadeUpRanks made_up(kRanks, TAPELENS_VERSION);
+  read(synthetic_folder().path());
+  const SyntheticRanks synthetic(kRanks, TAPELENS_VERSION);
   const QAbstractItemModel& rows = *view().model();
   for (int row = 0; row < rows.rowCount(); ++row) {
     const int rank = rows.index(row, RanksTable::number).data(Qt::EditRole).toInt();
     EXPECT_EQ(rows.index(row, RanksTable::peak).data(Qt::EditRole).toLongLong(),
-              made_up.of(rank).processes[0].devices[0].peak.value);
+              synthetic.of(rank).processes[0].devices[0].peak.value);
   }
   EXPECT_TRUE(csv_text(*page_.table()).startsWith("Rank,Host,Peak,Reserved,"));
 }
 
 TEST_F(OnRanksPage, AFilterAndTheFindings) {
-  read(made_up_folder().path());
+  read(synthetic_folder().path());
   page_.findChild<QLineEdit*>()->setText("node3");
   EXPECT_EQ(view().model()->rowCount(), 8);
   page_.findChild<QLineEdit*>()->clear();
@@ -119,7 +119,7 @@ TEST_F(OnRanksPage, AFilterAndTheFindings) {
 }
 
 TEST_F(OnRanksPage, EnterOpensARanksRecording) {
-  read(made_up_folder().path());
+  read(synthetic_folder().path());
   view().setFocus();
   view().selectRow(0);
   QTest::keyClick(&view(), Qt::Key_Return);
@@ -129,7 +129,7 @@ TEST_F(OnRanksPage, EnterOpensARanksRecording) {
 }
 
 TEST_F(OnRanksPage, ARecordingOfARankBringsThoseOfItsFolder) {
-  session_.open(QString::fromStdString(made_up_folder() / "rank2.tapelens"));
+  session_.open(QString::fromStdString(synthetic_folder() / "rank2.tapelens"));
   ASSERT_TRUE(QTest::qWaitFor([&] { return page_.table() != nullptr && !page_.is_busy(); }, 20'000));
   EXPECT_EQ(view().model()->rowCount(), kRanks);
 }
@@ -140,13 +140,13 @@ TEST_F(OnRanksPage, AFolderWithoutRecordingsSaysSo) {
   read(empty.path());
   EXPECT_TRUE(says("the folder has no recording (*.tapelens)"));
   EXPECT_EQ(page_.table(), nullptr);
-  read(made_up_folder().path());
+  read(synthetic_folder().path());
   EXPECT_NE(page_.table(), nullptr);
 }
 
 TEST_F(OnRanksPage, AFileThatCannotBeReadIsNamed) {
   TestFolder folder;
-  QFile::copy(QString::fromStdString(made_up_folder() / "rank1.tapelens"),
+  QFile::copy(QString::fromStdString(synthetic_folder() / "rank1.tapelens"),
               QString::fromStdString(folder / "rank1.tapelens"));
   QFile broken(QString::fromStdString(folder / "rank2.tapelens"));
   ASSERT_TRUE(broken.open(QIODevice::WriteOnly));

@@ -185,7 +185,7 @@ TEST_F(MemoryMap, ASearchPalesWhatItDoesNotFind) {
 
 TEST_F(MemoryMap, WithoutSegmentsOneSentenceSaysWhy) {
   open(testing::synthetic_recording(12'000));
-  EXPECT_TRUE(says("There is no map of cpu: only the allocator of a CUDA device tells of segments."));
+  EXPECT_TRUE(says("cpu has no map: only the allocator of a CUDA device reports segments."));
   EXPECT_EQ(page_.table(), nullptr);
   EXPECT_EQ(QApplication::focusWidget(), &page_);
   page_.find();

@@ -139,7 +139,7 @@ TEST_F(OnDevice, ARequestThatFoundNoMemoryIsMarkedListedAndGoneTo) {
   EXPECT_EQ(facts.allocated.value, static_cast<int64_t>(recording.allocated()));
   EXPECT_EQ(facts.module, "Net.head");
   const QString words = out_of_memory_words(facts);
-  EXPECT_EQ(words, "no memory for 512.0 MiB, asked for by aten::mm at train.py:12 Net.forward");
+  EXPECT_EQ(words, "no memory for 512.0 MiB, requested by aten::mm at train.py:12 Net.forward");
   EXPECT_TRUE(page.findChild<QTextBrowser*>()->toPlainText().contains(words));
   EXPECT_GT(columns_with(grabbed(), view.lanes().curve, theme().error), 0);
   // By the keyboard, from another part of the timeline.

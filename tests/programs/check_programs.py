@@ -75,7 +75,7 @@ def of_file(check):
     programs = []
     for name, expected in sys.modules["cases"].expectations(module).items():
         fixed = expected["fixed"]
-        assert fixed is None or hasattr(module, fixed), f"{path}: there is no {fixed}"
+        assert fixed is None or hasattr(module, fixed), f"{path} does not define {fixed}"
         programs.append(Program(check, name, (path, name), expected["kind"] == "positive", "",
                                 tuple(expected["properties"].items()), (path, fixed) if fixed else (),
                                 expected["exit_code"]))

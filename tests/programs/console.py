@@ -302,7 +302,7 @@ def main(words):
     chosen = [pathlib.Path(word).resolve() for word in words[is_check:]] or pages()
     unknown = [page for page in chosen if page not in pages()]
     if unknown or any(word.startswith("-") for word in words[is_check:]):
-        sys.exit("\n".join(__doc__.splitlines()[2:4]) if not unknown else f"{unknown[0]} is no page of the documents")
+        sys.exit("\n".join(__doc__.splitlines()[2:4]) if not unknown else f"{unknown[0]} is not a page of the documents")
     if not harness.BINARY.exists():
         sys.exit(f"{harness.BINARY} is missing: run scripts/build")
     wrong = 0

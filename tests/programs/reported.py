@@ -65,7 +65,7 @@ def collect(folder=FOLDER, expected=None):
         program = Program(folder / f"{name}.py", tuple(told["find"]), tuple(told.get("record", ())),
                           tuple(told.get("packages", ())), tuple(told.get("never", ())))
         for path in (program.path, program.fixed):
-            assert path.exists(), f"there is no {path}"
+            assert path.exists(), f"{path} does not exist"
         programs.append(program)
     return programs
 

@@ -97,7 +97,7 @@ def checked(github, repository, number, event, branch, code=0, **inputs):
 def test_a_pull_request_is_held_to_the_main_branch(repository, github):
     first = checked(github, repository, 1, "push", "main")
     assert first.uploaded == ["memory", "memory-baseline"]
-    assert "there is no baseline" in first.summary and "nothing to hold the run to" in first.log
+    assert "no baseline" in first.summary and "nothing to compare the run with" in first.log
     # The action must select none of these. A run with one of them as its baseline would fail.
     github.add("memory-baseline", "main", 20, "2029-01-01T00:00:00Z", content="{}")
     github.add("memory-baseline", "main", 21, "2031-01-01T00:00:00Z", content="{}", head_repository=8)
@@ -151,7 +151,7 @@ def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
     (checks / "baseline").mkdir(parents=True)
     (checks / "baseline/memory.json").write_text("{}", encoding="utf-8")
     done = checked(github, repository, 1, "pull_request", "own", code=5)
-    assert "there is no baseline yet" in done.log
+    assert "does not exist yet" in done.log
     shutil.rmtree(checks)
     (tmp_path / "elsewhere/baseline").mkdir(parents=True)
     checks.symlink_to(tmp_path / "elsewhere")
@@ -162,8 +162,8 @@ def test_files_of_a_pull_request_are_no_baseline(repository, github, tmp_path):
 def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(repository, github):
     repository.branch("first", test_gate.source_of("functions in another order"))
     done = checked(github, repository, 1, "pull_request", "first", code=5)
-    assert "there is no baseline yet (memory-check/baseline/memory.json), so the run was not compared" in done.log
-    assert "Memory was not compared: there is no baseline.\n" in done.summary
+    assert "the baseline memory-check/baseline/memory.json does not exist yet, so the run was not compared" in done.log
+    assert "Memory was not compared: the baseline does not exist yet.\n" in done.summary
     within = checked(github, repository, 2, "pull_request", "first", code=5, budgets="peak<=1GiB")
     assert "Passed: 1 check" in within.log
     assert checked(github, repository, 3, "pull_request", "first", code=1, budgets="peak<=1KiB")
@@ -180,7 +180,7 @@ def test_a_program_that_fails_is_not_checked(repository, github):
     assert done.summary == "Memory was not checked: the command ended with 7.\n"
     assert done.uploaded == ["memory"] and done.sarif == ""
     done = checked(github, repository, 2, "push", "main", code=2, command="python train.py; rm x")
-    assert "CHECK_COMMAND is no single command" in done.log
+    assert "CHECK_COMMAND is not a single command" in done.log
     done = checked(github, repository, 3, "push", "main", code=2, command=f"'{harness.PYTHON}' -c 'import torch; torch.ones(9)'", budgets="peek<=1MiB")
     assert done.summary == "Memory was not checked: tapelens check ended with 2.\n" and "'peek' is not a metric" in done.log
 
@@ -228,9 +228,9 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
 
     assert gitlab.run(repository.folder, 1, "push", "topic", command="false", tapelens="none") is None
     repository.branch("first", test_gate.source_of("functions in another order"))
-    assert "there is no baseline yet" in run(5, "merge_request_event", "first", 5)[0]
+    assert "does not exist yet" in run(5, "merge_request_event", "first", 5)[0]
     repository.git("checkout", "-q", "main")
-    assert "there is no baseline yet" not in run(2, "push", "main", 0)[0]
+    assert "does not exist yet" not in run(2, "push", "main", 0)[0]
     repository.branch("worse", WORSE)
     log, folder = run(3, "merge_request_event", "worse", 1)
     assert f"train.py:{WORSE_LINE}: peak of cpu " in log
@@ -244,7 +244,7 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
     (repository.folder / "memory-check/baseline.json").write_text("{}", encoding="utf-8")
     ended, log, _ = gitlab.run(repository.folder, 6, "merge_request_event", "harmless", command=f"'{harness.PYTHON}' training/train.py cpu",
                                tapelens=f"file://{source}")
-    assert ended == 5 and "there is no baseline yet (memory-check/baseline.json)" in log
+    assert ended == 5 and "the baseline memory-check/baseline.json does not exist yet" in log
 
 
 @pytest.mark.parametrize("status", [302, 401, 403, 500])

@@ -51,7 +51,7 @@ def test_it_writes_three_files_and_a_line(tree):
 def test_what_it_cannot_begin_it_refuses_and_writes_nothing(tree):
     assert new_check(tree, ID).returncode == 0
     before = files(tree)
-    for words, code, said in (([ID], 1, "is there already"), (["Long_Lived"], 1, "is no id"), (["../x"], 1, "is no id"),
+    for words, code, said in (([ID], 1, "is there already"), (["Long_Lived"], 1, "is not an id"), (["../x"], 1, "is not an id"),
                               ([], 2, "scripts/new-check ID"), (["a", "b"], 2, "scripts/new-check ID"),
                               (["--what"], 2, "scripts/new-check ID")):
         done = new_check(tree, *words)

@@ -105,7 +105,7 @@ def test_another_allocator_is_preloaded(name, target):
 
 def test_a_debugger_runs_the_program(target):
     if shutil.which("gdb") is None:
-        pytest.skip("there is no gdb")
+        pytest.skip("gdb is not installed")
     command = ["gdb", "-nx", "-batch", "-ex", "set auto-solib-add off", "-ex", "run", "--args", harness.TRAINER]
     alone = harness.bare([harness.TRAINER], check=True)
     try:

@@ -66,4 +66,4 @@ def test_text_and_markdown_have_the_ways_and_say_what_is_not_known(full):
         assert "tapelens run --apply lossless -- " in said
         assert "Later requests of the program are not known (no step was complete" in " ".join(said.split())
         assert "tapelens record --gpu H100:1TiB -o whole.tapelens -- " in said
-    assert "changes that make room for it" in harness.bare([harness.BINARY, "report", full]).stdout
+    assert "the changes with which it fits" in harness.bare([harness.BINARY, "report", full]).stdout

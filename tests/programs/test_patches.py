@@ -258,7 +258,7 @@ def test_python_is_asked_before_a_patch_is_written(python, repository, tmp_path)
     assert done.code == 0, done.stderr
     written = (tmp_path / "all.patch").read_text()
     if python:
-        assert "the patch of src/train.py is left out: it is no Python then, line 3: invalid syntax" in done.stderr
+        assert "the patch of src/train.py is left out: the patched file would not be valid Python: line 3: invalid syntax" in done.stderr
         assert written == ""
     else:
         assert "whether Python understands the patched files was not checked" in done.stderr

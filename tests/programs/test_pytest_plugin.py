@@ -269,7 +269,7 @@ def test_of_many_operators():
     (tmp_path / "test_it.py").write_text(tests)
     pytest_command = [harness.PYTHON, "-m", "pytest", "-p", "tapelens.pytest_plugin", "-p", "no:cacheprovider", "--tapelens"]
     run = harness.record(pytest_command, tmp_path / "run.tapelens", ["--max-size", "1MiB"], env=ENVIRONMENT, cwd=tmp_path)
-    assert run.code == 1 and "its memory was not measured: not all was recorded:" in " ".join(run.stdout.split()), run.stdout
+    assert run.code == 1 and "its memory was not measured: the recording is incomplete:" in " ".join(run.stdout.split()), run.stdout
 
 
 def test_a_session_that_cannot_be_recorded_does_not_run(tmp_path):

@@ -196,7 +196,7 @@ def test_what_cannot_be_read_is_said(file, tmp_path):
         assert str(path) in str(raised.value)
         done = harness.bare([harness.BINARY, "report", path])
         assert done.code == 3 and str(raised.value) in done.stderr
-    with pytest.raises(tapelens.UsageError, match="there is no format papyrus"):
+    with pytest.raises(tapelens.UsageError, match="unknown report format 'papyrus'"):
         tapelens.open(file).report("papyrus")
 
 
@@ -320,7 +320,7 @@ def test_files_of_others_in_the_folder_stay(file, tmp_path):
         theirs.write_bytes(text)
         theirs.chmod(0o600)  # a replacing file keeps this mode
         refused = harness.bare(write, env=ENVIRONMENT)
-        assert refused.code == 2 and f"{theirs}: exists, and is no " in refused.stderr, refused
+        assert refused.code == 2 and f"{theirs}: exists, and is not a Tapelens " in refused.stderr, refused
         assert theirs.read_bytes() == text
         assert harness.bare([*write, "--force"], env=ENVIRONMENT).code == 0
         assert harness.bare(write, env=ENVIRONMENT).code == 0, "its own are replaced"

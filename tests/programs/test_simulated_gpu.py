@@ -243,8 +243,8 @@ def test_a_pytorch_without_cuda_is_one_line_that_says_what_to_install(tmp_path):
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--gpu", "Voodoo"], "there is no GPU 'Voodoo' to simulate"),
-    (["--gpu", "H100:1KiB"], "is no size of a GPU's memory"),
+    (["--gpu", "Voodoo"], "unknown GPU 'Voodoo'"),
+    (["--gpu", "H100:1KiB"], "is not the size of a GPU's memory"),
     (["--gpu", "H100", "--world", "0"], "'0' is not a number of ranks"),
     (["--gpu", "H100", "--cudnn-workspace", "much"], "'much' is not a size"),
     (["--world", "8"], "nothing is simulated without --gpu"),

@@ -179,7 +179,7 @@ def test_a_patch_that_does_not_fit_runs_nothing(repository, tmp_path):
     assert "the patch does not fit: train.py:8: the line is not the one that the patch changes" in run.stderr
     assert run.stdout == ""
     run, _ = verify(repository, NO_GRAD.format(path="other.py"), [harness.PYTHON, "train.py"], tmp_path)
-    assert run.code == 2 and "other.py: there is no such file in" in run.stderr
+    assert run.code == 2 and "other.py: this file is not in" in run.stderr
     run, _ = verify(repository, NO_GRAD.format(path="../train.py"), [harness.PYTHON, "train.py"], tmp_path)
     assert run.code == 2 and "no path below the repository" in run.stderr
 

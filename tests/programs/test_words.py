@@ -57,6 +57,16 @@ def test_markdown(repository):
     assert "a.md:3" not in printed
 
 
+def test_descriptions(repository):
+    (repository.root / "a.schema.json").write_text('{\n  "a": { "description": "Of the block." },\n  "b": { "description": "The size of the block." }\n}\n')
+    (repository.root / "action.yml").write_text("# The action.\ninputs:\n  a:\n    description: What pip installs\n")
+    code, printed = repository.words("--list", "a.schema.json", "action.yml")
+    assert code == 0
+    assert "a.schema.json:2: subject without a noun: Of the block." in printed
+    assert "action.yml:4: subject without a noun: What pip installs" in printed
+    assert "\ntotal                  4       2     500.0" in printed
+
+
 def test_limit(repository):
     (repository.root / "a.cpp").write_text(SOURCE)
     assert repository.words("--limit", "500", "a.cpp")[0] == 0

@@ -6,7 +6,7 @@
 #include "analyzer/advise/allocator_advice.h"
 #include "analyzer/model/load.h"
 #include "testing/trace_builder.h"
-#include "tests/unit/support/told_allocator.h"
+#include "tests/unit/support/recorded_allocator.h"
 
 namespace tapelens::advise {
 namespace {
@@ -18,16 +18,18 @@ Bytes mib(int64_t count) { return Bytes{count << 20}; }
 
 // Three allocations of 30 MiB that are alive together. Each of the first two has a finding that removes it.
 struct Three {
-  explicit Three(uint64_t card = allocator::kNoLimit, bool is_told_wrong = false) {
+  explicit Three(uint64_t card = allocator::kNoLimit, bool has_wrong_address = false) {
     SpoolBuilder b;
-    testing::Told told(b, card);
+    testing::RecordedAllocator told(b, card);
     allocator::CachingAllocator a({}, told, 10);
     for (uint32_t number = 1; number <= 3; ++number) {
       if (!a.allocate(number, 30 * kMiB, 0, {})) {
         b.out_of_memory(30 * kMiB, 0, a.reserved(), card - a.reserved());
         continue;
       }
-      b.op("aten::mm").block(a.address_of(number) + (is_told_wrong ? 512 : 0), 30 * kMiB, a.bytes_of(number)).end_op();
+      b.op("aten::mm")
+          .block(a.address_of(number) + (has_wrong_address ? 512 : 0), 30 * kMiB, a.bytes_of(number))
+          .end_op();
     }
     sealed.emplace(b.op("aten::empty").end_op().seal_all());
     text = load_text(sealed->recording);

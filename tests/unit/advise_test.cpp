@@ -105,7 +105,7 @@ struct Layers : ProcessBuilder {
     optimizer_step(410, 420);
     done();
   }
-  Advice advise(Checks& checks, const Wanted& wanted = {}) const {
+  Advice advise(Checks& checks, const AdviceOptions& wanted = {}) const {
     return advise::advise(peak::DeviceAnalysis(peak::Analysis(process, text), kCpu), checks, wanted);
   }
 
@@ -117,7 +117,7 @@ struct Layers : ProcessBuilder {
 // The advice for a recording, with the changes that the replay needs to remove any part of the advice.
 class Replayed {
  public:
-  Replayed(const ProcessBuilder& of, Checks& checks, const Wanted& wanted = {})
+  Replayed(const ProcessBuilder& of, Checks& checks, const AdviceOptions& wanted = {})
       : analysis_(of.process, of.text),
         device_(analysis_, kCpu),
         advice(advise::advise(device_, checks, wanted, {}, &changes)) {}
@@ -281,13 +281,13 @@ TEST_F(Advise, SmallFindingsAreLeftOutOfTheSumToo) {
 
 TEST_F(Advise, WrongNamesAreSaid) {
   EXPECT_TRUE(valid({{"test-a"}, {}, {{"test-a.min-bytes", "1"}}}, checks));
-  const auto refused = [&](const Wanted& wanted) {
+  const auto refused = [&](const AdviceOptions& wanted) {
     const trace::Status status = valid(wanted, checks);
     EXPECT_FALSE(status);
     EXPECT_EQ(status.error().kind, trace::ErrorKind::usage);
     return status.error().message;
   };
-  EXPECT_EQ(refused({{"nothing"}, {}, {}}), "there is no check 'nothing': there are test-a, test-b");
+  EXPECT_EQ(refused({{"nothing"}, {}, {}}), "unknown check 'nothing': the checks are test-a, test-b");
   EXPECT_EQ(refused({{}, {}, {{"test-a.max", "1"}}}), "check 'test-a' has no option 'max': it has min-bytes");
   EXPECT_EQ(refused({{}, {}, {{"min-bytes", "1"}}}),
             "'min-bytes' is not of the form CHECK.OPTION: the checks are test-a, test-b");
@@ -396,14 +396,14 @@ TEST(Share, ASaveIsDroppedByOneFindingOnly) {
   peak::WhatIf change{{first, second}, {}, {}, {{x, {Time{3}, Time{4}}, Bytes{1}}, {y, {Time{3}, Time{4}}, Bytes{2}}}};
   change.keeps = {{x, y, Time{4}}};
   std::vector<uint8_t> claimed(b.process.saves.rows() + 1);
-  EXPECT_EQ(share(b.process, {{first}, {}, {}, {}}, claimed).without.size(), 1U);
-  const peak::WhatIf left = share(b.process, change, claimed);
+  EXPECT_EQ(without_claimed(b.process, {{first}, {}, {}, {}}, claimed).without.size(), 1U);
+  const peak::WhatIf left = without_claimed(b.process, change, claimed);
   ASSERT_EQ(left.without.size(), 1U);
   EXPECT_EQ(left.without[0], second);
   ASSERT_EQ(left.extras.size(), 1U);
   EXPECT_EQ(left.extras[0].instead_of, y);
   EXPECT_TRUE(left.keeps.empty());
-  EXPECT_TRUE(share(b.process, change, claimed).without.empty());
+  EXPECT_TRUE(without_claimed(b.process, change, claimed).without.empty());
 }
 
 TEST(Entries, APatchMendsOnlyTheFindingsThatHaveIt) {

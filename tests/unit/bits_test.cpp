@@ -56,7 +56,7 @@ void between_as_a_loop_says() {
           const bool is_in = is_above && is_below;
           ASSERT_EQ(bit(bits, i), is_in) << values[i] << " at " << i << " of " << count;
         }
-        for (size_t i = count; i < 8 * bits.size(); ++i) ASSERT_FALSE(bit(bits, i)) << i << " is none of " << count;
+        for (size_t i = count; i < 8 * bits.size(); ++i) ASSERT_FALSE(bit(bits, i)) << i << " is not one of " << count;
       }
     }
   }

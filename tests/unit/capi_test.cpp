@@ -249,8 +249,8 @@ TEST_F(CApi, WhatThereIsNotIsSaidInASentence) {
   const struct {
     tapelens_selection selection;
     const char* said;
-  } cases[] = {{{"tensors", -1, nullptr, 0}, "there is no table tensors: there are processes, "},
-               {{"saves", 7, nullptr, 0}, "there is no process 7: the recording has 1, counted from 0"},
+  } cases[] = {{{"tensors", -1, nullptr, 0}, "unknown table 'tensors': the tables are processes, "},
+               {{"saves", 7, nullptr, 0}, "process 7 is not in the recording, which has 1, counted from 0"},
                {{"allocations", -1, columns, 2}, "the table allocations has no column colour: it has process, "}};
   for (const auto& [selection, said] : cases) {
     ArrowArrayStream stream{};
@@ -262,7 +262,7 @@ TEST_F(CApi, WhatThereIsNotIsSaidInASentence) {
   const tapelens_report_options options{"papyrus", nullptr, nullptr, nullptr, -1, -1, -1};
   char *text = nullptr, *error = nullptr;
   EXPECT_EQ(tapelens_report(recording.get(), &options, &text, &error), TAPELENS_USAGE);
-  EXPECT_EQ(taken(error).find("there is no format papyrus of a report: there are text, "), 0U);
+  EXPECT_EQ(taken(error).find("unknown report format 'papyrus': the formats are text, "), 0U);
 }
 
 TEST_F(CApi, ReportsAreThoseOfTheCommandLine) {

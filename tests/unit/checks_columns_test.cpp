@@ -42,10 +42,10 @@ using trace::Recording;
 // ---- visible output ---------------------------------------------------------------------------------------------
 
 // A bare run, and one recording for all other runs.
-class TwoRuns final : public verify::Runs {
+class TwoRuns final : public verify::ProgramRuns {
  public:
   TwoRuns(const verify::Run& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
-  trace::Result<verify::Run> run(const policy::Settings& rewrites, const Wanted&) override {
+  trace::Result<verify::Run> run(const policy::Settings& rewrites, const RunOptions&) override {
     return rewrites.on ? verify::read_run(rewritten_) : bare_;
   }
   void tell(const std::string&) override {}
@@ -75,7 +75,7 @@ std::string threads(const Recording& recording, const model::Process& process) {
 }
 
 // No value if a check refuses the recording.
-std::optional<std::string> report(const run::Run& run, const advise::Wanted& wanted) {
+std::optional<std::string> report(const run::Run& run, const advise::AdviceOptions& wanted) {
   advise::Checks checks = plugins::builtin_checks();
   const report::Advising advising{checks, wanted, {}};
   auto report = report::build(run, {}, &advising);
@@ -93,7 +93,7 @@ std::optional<std::string> seen(const std::string& path, const verify::Run& bare
   const auto first = run->process(0);
   const model::Process& process = first->process();
   if (!text.left_out.empty() || !process.left_out.empty()) return std::nullopt;
-  advise::Wanted wanted;
+  advise::AdviceOptions wanted;
   wanted.sources = {check::source_tree_at(sources.path())};
   const auto advised = report(*run, wanted);
   wanted.applying.emplace();

@@ -33,7 +33,7 @@ struct Recording : ProcessBuilder {
     process.information.push_back({string("torch_version"), string("2.15.0")});
     done();
     Checks checks = plugins::builtin_checks();
-    Wanted wanted;
+    AdviceOptions wanted;
     wanted.checks = {check};
     return advise(peak::DeviceAnalysis(peak::Analysis(process, text), device), checks, wanted);
   }

@@ -39,7 +39,7 @@ testing::Costs cost_by_part(uint64_t events) {
   const peak::DeviceAnalysis device(analysis, analysis.devices().front().device);
   Checks checks = plugins::builtin_checks();
   for (const auto& entry : checks.entries()) {
-    Wanted only;
+    AdviceOptions only;
     only.checks.emplace_back(entry.check->info().id);
     advise(device, checks, only);  // computes the results that all checks share
     cost[only.checks[0]] = least_of_three([&] { advise(device, checks, only); });

@@ -161,7 +161,7 @@ Done advised(int steps) {
   made.process.duration = Time{made.now + 100};
   made.done();
   Checks checks = plugins::builtin_checks();
-  Wanted wanted;
+  AdviceOptions wanted;
   wanted.checks = {Pattern::kCheck};
   Done done;
   done.seconds = testing::seconds_of([&] {

@@ -133,7 +133,7 @@ TEST_F(Advising, OneFindingIsChosenByItsNumberOrItsId) {
   const Outcome none = with_sample({"--finding", "2"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_EQ(none.out, "");
-  EXPECT_NE(none.err.find("there is no finding 2: they are 1 to 1"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("unknown finding 2: the findings are 1 to 1"), std::string::npos) << none.err;
 }
 
 TEST_F(Advising, FailOnIsExitCode1WhenAFindingIsAsGrave) {

@@ -79,23 +79,23 @@ TEST_F(Applying, ALevelAndAPlanGoTogether) {
 TEST_F(Applying, WhatIsNoPlanIsRefusedInOneLineThatNamesFileAndSite) {
   plan(R"({"rewrite": "unneeded-save"}, {"finding": "abc", "rewrite": "wide-safe"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"},
-                 "plan.json: site 2 (finding abc): there is no rewrite 'wide-safe'; did you mean 'wide-save'?");
+                 "plan.json: site 2 (finding abc): unknown rewrite 'wide-safe'; did you mean 'wide-save'?");
   plan(R"({"node": "ReluBackward0"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: 'rewrite' is missing");
   plan(R"({"rewrite": "wide-save", "source": "somewhere"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: 'source' is 'somewhere'");
   plan(R"({"rewrite": "wide-save", "module": 3})");
-  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: 'module' is no text");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: 'module' is not a string");
   plan(R"({"rewrite": "wide-save", "module": "a\tb"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: 'module' has a tab");
   plan(R"({"rewrite": "wide-save", "enabled": "yes"})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "'enabled' is neither true nor false");
   plan("3");
-  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: it is no object");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: site 1: it is not an object");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 3, "sites": []})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "a plan of version 3, this tapelens reads 1 to 2");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 2, "sites": [], "level": "best"})");
-  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: there is no level 'best'");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: unknown level 'best'");
   write_file(folder_ / "plan.json",
              R"({"tapelens_plan": 2, "sites": [], "level": "recompute", "recompute_budget": 2})");
   expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "'recompute_budget' is not a share from 0 to 1");
@@ -105,12 +105,13 @@ TEST_F(Applying, WhatIsNoPlanIsRefusedInOneLineThatNamesFileAndSite) {
   expect_refused({"run", "--apply", "plan.json", "--apply", "bitwise", "--", "echo"},
                  "recompute and bitwise were both given");
   write_file(folder_ / "plan.json", "[]");
-  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "it is no plan");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "it is not a plan");
   write_file(folder_ / "plan.json", "{");
-  expect_refused({"record", "--apply", "plan.json", "--", "echo"}, "it is no JSON");
+  expect_refused({"record", "--apply", "plan.json", "--", "echo"}, "it is not JSON");
   expect_refused({"run", "--apply", "no/such/plan.json", "--", "echo"}, "no/such/plan.json: cannot be read: ");
   write_file(folder_ / "plan.json", R"({"tapelens_plan": 1, "sites": )" + std::string(100000, '['));
-  expect_refused({"run", "--apply", "plan.json", "--", "echo"}, "plan.json: it is no plan: its JSON is too deep");
+  expect_refused({"run", "--apply", "plan.json", "--", "echo"},
+                 "plan.json: it is not a plan: its JSON is nested too deeply");
   ASSERT_EQ(mkfifo((folder_ / "fifo.json").c_str(), 0600), 0);
   expect_refused({"run", "--apply", "fifo.json", "--", "echo"}, "fifo.json: cannot be read: not a regular file");
 }

@@ -12,9 +12,9 @@ TEST(Budget, WhatCannotBeIsOneLineBeforeAnythingRuns) {
   expect_one_line(budget({}, {}), "no command to run: tapelens budget -- python train.py");
   expect_one_line(budget({"--budgets", "1.5"}, {"echo"}), "--budgets: '1.5' is not a list of budgets, like 0.3,0.5");
   expect_one_line(budget({"--steps", "1"}, {"echo"}), "--steps: '1' is neither 2 or more nor all");
-  expect_one_line(budget({"--limit", "soon"}, {"echo"}), "--limit: 'soon' is no time, like 120s or 10m");
+  expect_one_line(budget({"--limit", "soon"}, {"echo"}), "--limit: 'soon' is not a time, like 120s or 10m");
   expect_one_line(budget({"--format", "html"}, {"echo"}), "--format");
-  expect_one_line(budget({"--gpu", "B9"}, {"echo"}), "there is no GPU 'B9' to simulate");
+  expect_one_line(budget({"--gpu", "B9"}, {"echo"}), "unknown GPU 'B9'");
 }
 
 TEST(Budget, ACommandThatRunsNothingOfLibTorchIsNoAnswer) {

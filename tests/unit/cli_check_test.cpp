@@ -66,7 +66,7 @@ TEST_F(Gating, SettingsComeFromAFileAndOptionsStandOverIt) {
 }
 
 TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
-  expect_one_line(check(), 2, "nothing to hold the run to: give --budget, --baseline or a tapelens.toml");
+  expect_one_line(check(), 2, "nothing to compare the run with: give --budget, --baseline or a tapelens.toml");
   expect_one_line(check({"--budget", "peek<=1MiB"}), 2,
                   "'peek' is not a metric: use peak, saved, reserved or allocations");
   expect_one_line(check({"--budget", "peak<=1MiB", "--tolerance", "much"}), 2,
@@ -78,7 +78,7 @@ TEST_F(Gating, WhatIsWrongIsOneLineThatSaysWhere) {
   expect_one_line(check({"--baseline", "report.json"}), 3, "no baseline (a report has not enough)");
   for (const auto& [text, words] : std::vector<std::pair<const char*, const char*>>{
            {"[check\n", "tapelens.toml:1: "},
-           {"[check]\n[ .[[]]][ \"a\" .e\n", "tapelens.toml: it is no TOML"},
+           {"[check]\n[ .[[]]][ \"a\" .e\n", "tapelens.toml: it is not valid TOML"},
            {"[check]\nb\xc3\x88 = []\n", "tapelens.toml:2: "},
            {"[check]\nbudget = []\n", "tapelens.toml:2: [check] has no key 'budget'"},
            {"[check]\n\nbudgets = [1]\n", "tapelens.toml:3: a budget is to be a string"},

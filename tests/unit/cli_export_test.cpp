@@ -59,7 +59,7 @@ TEST_F(Exporting, SomebodyElsesFileIsReplacedOnlyIfAskedFor) {
   const Outcome refused = exported({"sqlite"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(refused.err,
-            "tapelens: run.sqlite: exists, and is no sqlite export of Tapelens: choose another file with -o, or "
+            "tapelens: run.sqlite: exists, and is not a Tapelens sqlite export: choose another file with -o, or "
             "replace it with --force\n");
   EXPECT_EQ(read_file(folder_ / "run.sqlite"), "mine");
   EXPECT_EQ(exported({"sqlite", "--force"}).exit_code, 0);

@@ -26,7 +26,7 @@ TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
   const Words echo = {"echo", "{}"};
   expect_one_line(fit({}, echo), "--gpu is required");
   expect_one_line(fit({"--gpu", "A100", "--vary", "1..4"}, echo),
-                  "--gpu: there is no GPU 'A100' to simulate: is it A100-80GB or A100-40GB?");
+                  "--gpu: unknown GPU 'A100', did you mean A100-80GB or A100-40GB?");
   expect_one_line(fit({"--gpu", "H100,H100", "--vary", "1..4"}, echo), "'H100' was given more than once");
   expect_one_line(fit({"--gpu", "H100"}, echo), "--vary: is missing: the command has a {}");
   expect_one_line(fit({"--gpu", "H100", "--vary", "4..1"}, echo), "'4..1' is not a list of sizes, like 1..256");
@@ -37,7 +37,7 @@ TEST(Fit, WhatCannotBeIsOneLineBeforeAnythingRuns) {
   for (const char* steps : {"0", "1", "x", "-3"}) {
     expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--steps", steps}, echo), "is neither 2 or more nor all");
   }
-  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--limit", "soon"}, echo), "'soon' is no time, like 120s");
+  expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--limit", "soon"}, echo), "'soon' is not a time, like 120s");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4", "--world", "many"}, echo), "--world: 'many' is not a number");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, {}), "no command to run");
   expect_one_line(fit({"--gpu", "H100", "--vary", "1..4"}, echo), "libtapelens_gpu.so is not installed");

@@ -117,7 +117,7 @@ class Outputs : public testing::Test {
 TEST_F(Outputs, AUsersFileIsReplacedByForceAloneAndItsOwnAgainAndAgain) {
   for (const Case& one : all_cases()) {
     write_file(folder_ / "out", kLetter);
-    expect_refused(to(one, "out"), "out: exists, and is no ", name_of(one));
+    expect_refused(to(one, "out"), "out: exists, and is not a Tapelens ", name_of(one));
     EXPECT_EQ(in("out"), kLetter) << name_of(one);
     EXPECT_TRUE(is_fine(to(one, "out", {"--force"}))) << name_of(one);
     const std::string first = in("out");
@@ -139,7 +139,8 @@ TEST_F(Outputs, OneKindDoesNotReplaceAnother) {
     const bool is_same = (one.command[0] == "check" && other.command[0] == "check" &&
                           one.command.back() == other.command.back() && one.option == other.option) ||
                          (one.command[0] == "seal" && other.command[0] == "import");
-    if (!is_same) expect_refused(to(other, "out"), "exists, and is no ", name_of(one) + " then " + name_of(other));
+    if (!is_same)
+      expect_refused(to(other, "out"), "exists, and is not a Tapelens ", name_of(one) + " then " + name_of(other));
     fs::remove(folder_ / "out");
     fs::remove(folder_ / "advice.txt");
   }
@@ -348,7 +349,7 @@ TEST_F(Outputs, AUsersHtmlJsonSqlitePickleAndNotesAreNotOurs) {
     Words words = command;
     if (words.back() != "--write-plan") words.emplace_back("-o");
     words.emplace_back("out");
-    expect_refused(here(words), "out: exists, and is no ", command[0]);
+    expect_refused(here(words), "out: exists, and is not a Tapelens ", command[0]);
     EXPECT_EQ(in("out"), text) << command[0];
   }
 }
@@ -357,7 +358,7 @@ TEST_F(Outputs, WhatAUserAddedToOurTextIsTheUsers) {
   EXPECT_EQ(here({"report", "run.tapelens", "-o", "out"}).exit_code, 0);
   EXPECT_TRUE(in("out").ends_with("\nWritten by tapelens report\n")) << in("out");
   write_file(folder_ / "out", in("out") + "and this is what I think of it\n");
-  expect_refused(here({"report", "run.tapelens", "-o", "out"}), "is no text report of Tapelens", "report");
+  expect_refused(here({"report", "run.tapelens", "-o", "out"}), "is not a Tapelens text report", "report");
 }
 
 // ---- record
@@ -375,7 +376,7 @@ TEST_F(Outputs, RecordRefusesBeforeTheProgramStarts) {
   ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
   for (const auto& [output, why] : {std::pair{"train.sh", "train.sh: is an input of this command"},
                                     {"config.yaml", "config.yaml: is an input of this command"},
-                                    {"snapshot.pickle", "snapshot.pickle: exists, and is no recording of Tapelens"},
+                                    {"snapshot.pickle", "snapshot.pickle: exists, and is not a Tapelens recording"},
                                     {"fifo", "fifo: is a FIFO"}}) {
     expect_refused(recorded({"-o", output}), why, output);
   }
@@ -409,7 +410,7 @@ TEST_F(Outputs, AFileThatTheProgramWritesInThePlaceOfItsRecordingStays) {
       here({"record", "-o", "new", "--", "sh", "-c", std::string(TAPELENS_TEST_WRITER) + "; echo mine > new; exit 7"});
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_EQ(in("new"), "mine\n");
-  EXPECT_NE(outcome.err.find("the recording could not be sealed: new: exists, and is no recording of Tapelens"),
+  EXPECT_NE(outcome.err.find("the recording could not be sealed: new: exists, and is not a Tapelens recording"),
             std::string::npos)
       << outcome.err;
   EXPECT_NE(outcome.err.find("its spools are kept: tapelens seal "), std::string::npos) << outcome.err;
@@ -453,7 +454,7 @@ TEST_F(Outputs, KeptRunsOfVerifyAndBudgetReplaceTheirOwn) {
   const Outcome refused = here(verify);
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_NE(
-      refused.err.find("kept/bare.tapelens: exists, and is no recording of Tapelens: choose another file with --keep"),
+      refused.err.find("kept/bare.tapelens: exists, and is not a Tapelens recording: choose another file with --keep"),
       std::string::npos)
       << refused.err;
   EXPECT_EQ(in("kept/bare.tapelens"), kLetter);

@@ -88,7 +88,7 @@ TEST_F(Reporting, StrictIsExitCode4WhenDataWasLostAndWinsOverTheGate) {
   EXPECT_EQ(report({"--fail-above", "1"}).exit_code, 1);
   const Outcome below = report({"--fail-above", "8GiB"});
   EXPECT_EQ(below.exit_code, 4);
-  EXPECT_NE(below.err.find("is not above 8.0 GiB, but not all was recorded"), std::string::npos) << below.err;
+  EXPECT_NE(below.err.find("is not above 8.0 GiB, but the recording is incomplete"), std::string::npos) << below.err;
   EXPECT_EQ(report().exit_code, 0);
   EXPECT_NE(report().out.find("This recording is not complete"), std::string::npos);
 }

@@ -133,7 +133,7 @@ TEST_F(Sealing, AFolderThatOthersCanWriteIntoIsNotUsed) {
   fs::remove(spools);
   fs::create_directory(folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", spools);
-  EXPECT_NE(record({}).err.find("it is no folder; running the command unrecorded"), std::string::npos);
+  EXPECT_NE(record({}).err.find("it is not a folder; running the command unrecorded"), std::string::npos);
   EXPECT_TRUE(fs::is_empty(folder_ / "elsewhere"));
   fs::remove(spools);
   if (geteuid() != 0) return;

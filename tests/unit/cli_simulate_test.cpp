@@ -39,10 +39,10 @@ TEST(Gpus, ThatThereAreNotAreRefusedBeforeTheCommandRuns) {
       options.insert(options.end(), {"--", "echo", "ran"});
       return tapelens(options);
     };
-    expect_one_line(asked({"--gpu", "A100"}), "is it A100-80GB or A100-40GB?");
+    expect_one_line(asked({"--gpu", "A100"}), "did you mean A100-80GB or A100-40GB?");
     expect_one_line(asked({"--gpu", ""}), "tapelens fit --list-gpus lists them");
-    expect_one_line(asked({"--gpu", "H100x0"}), "is no number of GPUs");
-    expect_one_line(asked({"--gpu", "H100:lots"}), "is no size of a GPU's memory");
+    expect_one_line(asked({"--gpu", "H100x0"}), "is not a number of GPUs");
+    expect_one_line(asked({"--gpu", "H100:lots"}), "is not the size of a GPU's memory");
     expect_one_line(asked({"--gpu", "H100", "--world", "many"}), "'many' is not a number of ranks");
     expect_one_line(asked({"--gpu", "H100", "--cudnn-workspace", "lots"}), "'lots' is not a size");
     expect_one_line(asked({"--world", "8"}), "nothing is simulated without --gpu");

@@ -215,7 +215,7 @@ TEST(Manual, EveryOptionIsInThePageOfItsCommandAndEveryCommandHasOne) {
   for (const char* option : {".B \\-o, \\-\\-output FILE", ".B \\-\\-max\\-size SIZE", ".B \\-\\-quiet"}) {
     EXPECT_NE(record.find(option), std::string::npos) << option << "\n" << record;
   }
-  expect_one_line(tapelens({"man", "nothing"}), "there is no command 'nothing'");
+  expect_one_line(tapelens({"man", "nothing"}), "unknown command 'nothing'");
 }
 
 // Completes `line` as bash would, with the script that tapelens prints.

@@ -286,7 +286,7 @@ Limits with_budget(const char* text, int64_t most) {
 TEST(Budgets, WhatIsAboveFailsAndNamesWhatHoldsMost) {
   const Snapshot now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak<=1GiB", 10 * kMiB)).passed());
-  const Verdict over = judge(now, nullptr, with_budget("peak<=1GiB", 10 * kMiB - 1));
+  const GateResult over = judge(now, nullptr, with_budget("peak<=1GiB", 10 * kMiB - 1));
   ASSERT_EQ(over.failed(), 1u);
   EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order of the snapshot
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak[Net.a]<=1GiB", 4 * kMiB)).passed());
@@ -296,7 +296,7 @@ TEST(Budgets, WhatIsAboveFailsAndNamesWhatHoldsMost) {
 TEST(Budgets, ThatLookAtNothingFail) {
   const Snapshot now = run({row("result", "Net.a", 7, 4)});
   for (const char* text : {"peak[Nets]<=1GiB", "peak@cuda:3<=1GiB", "reserved<=1GiB"}) {
-    const Verdict verdict = judge(now, nullptr, with_budget(text, 1 << 30));
+    const GateResult verdict = judge(now, nullptr, with_budget(text, 1 << 30));
     EXPECT_EQ(verdict.failed(), 1u) << text;
     EXPECT_FALSE(verdict.items[0].message.empty()) << text;
   }
@@ -310,7 +310,7 @@ TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
        std::vector<std::pair<const char*, const char*>>{{"saved<=1GiB", "no backward was recorded"},
                                                         {"saved@cpu<=1GiB", "no backward was recorded"},
                                                         {"allocations<=9", "no whole training step was recorded"}}) {
-    const Verdict verdict = judge(inference, nullptr, with_budget(text, 1 << 30));
+    const GateResult verdict = judge(inference, nullptr, with_budget(text, 1 << 30));
     ASSERT_EQ(verdict.failed(), 1u) << text;
     EXPECT_EQ(verdict.items[0].message, why);
   }
@@ -321,7 +321,7 @@ TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
     gpus.processes[0].devices.back().device = name;
   }
   gpus.processes[0].devices[1].reserved = Bytes{8 * kMiB};
-  const Verdict verdict = judge(gpus, nullptr, with_budget("reserved<=1GiB", 1 << 30));
+  const GateResult verdict = judge(gpus, nullptr, with_budget("reserved<=1GiB", 1 << 30));
   ASSERT_EQ(verdict.items.size(), 2u);
   EXPECT_EQ(verdict.items[0].name, "reserved<=1GiB of cuda:1");
   EXPECT_EQ(verdict.failed(), 1u);
@@ -374,7 +374,7 @@ TEST(Gate, MoreThanTheToleranceFails) {
   limits.tolerance = 0.01;
   EXPECT_TRUE(judge(made.b, &made, limits).passed());
   limits.tolerance = 0.009;
-  const Verdict verdict = judge(made.b, &made, limits);
+  const GateResult verdict = judge(made.b, &made, limits);
   EXPECT_EQ(verdict.failed(), 2u);  // the peak and the saved bytes
   EXPECT_EQ(verdict.items[0].name, "peak of cpu");
   EXPECT_EQ(verdict.items[0].module, "Net.a");
@@ -390,7 +390,7 @@ TEST(Gate, TheDeviceWhosePeakGrewMostComesFirst) {
     return out;
   };
   const Comparison made = comparison_of(on_both(100, 100), on_both(102, 150));
-  const Verdict verdict = judge(made.b, &made, {});
+  const GateResult verdict = judge(made.b, &made, {});
   ASSERT_EQ(verdict.failed(), 4u);
   EXPECT_EQ(verdict.items[0].name, "peak of cuda:0");
   EXPECT_EQ(verdict.items[2].name, "peak of cpu");
@@ -425,7 +425,7 @@ TEST(Gate, OnlyNewFindingsThatAreSevereAndLargeEnoughFail) {
                 finding("leak", 10, check::Severity::error, 0)};
   const Comparison made = comparison_of(a, b);
   EXPECT_EQ(made.new_findings.size(), 3u);
-  const Verdict verdict = judge(made.b, &made, {});
+  const GateResult verdict = judge(made.b, &made, {});
   ASSERT_EQ(verdict.failed(), 1u);
   EXPECT_EQ(verdict.items[0].name, "new finding leak");
   Limits none;
@@ -436,7 +436,7 @@ TEST(Gate, OnlyNewFindingsThatAreSevereAndLargeEnoughFail) {
 TEST(Gate, ARunThatIsNotWholeIsNotComplete) {
   Snapshot now = run({row("result", "Net.a", 7, 4)});
   now.incomplete = {"rank 0 was killed"};
-  const Verdict verdict = judge(now, nullptr, with_budget("peak<=1GiB", 1 << 30));
+  const GateResult verdict = judge(now, nullptr, with_budget("peak<=1GiB", 1 << 30));
   EXPECT_TRUE(verdict.passed());
   EXPECT_FALSE(verdict.is_complete);
 }

@@ -144,7 +144,7 @@ TEST(Budgets, AProgramThatSetsItsOwnWins) {
   EXPECT_EQ(program.asked, (std::vector<double>{1, 0.5}));
   EXPECT_EQ(found->stop, Stop::set_by_program);
   EXPECT_TRUE(answer_text(*found).starts_with("The program sets the budget itself (1)"));
-  EXPECT_FALSE(is_measured(found->points[1])) << "it is no run with 0.5";
+  EXPECT_FALSE(is_measured(found->points[1])) << "the run is not one with 0.5";
 
   Point partly = at(0.5, 50);
   partly.reading.in_effect = {0.5, 0.7};
@@ -176,7 +176,7 @@ TEST(Budgets, RunsThatFailAreNeverCounted) {
   EXPECT_EQ(later.points.size(), 3U);
   EXPECT_EQ(knee(later)->budget, 0.2);
   EXPECT_TRUE(is_remarked(later, "Of 0.5 nothing is known."));
-  EXPECT_NE(budget_text(later, {}).find("What the run with 0.5 wrote last:\nValueError: no\n"), std::string::npos);
+  EXPECT_NE(budget_text(later, {}).find("Last output of the run with 0.5:\nValueError: no\n"), std::string::npos);
 
   failed.budget = 1;
   const Sweep first = of({failed, at(0.5, 50)});

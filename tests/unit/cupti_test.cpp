@@ -157,7 +157,7 @@ void keep_in_buffer(const MemoryActivity& record) {
   append(g_fake.waiting, record);
 }
 
-struct Told : Sink {
+struct CollectedEvents : SessionObserver {
   std::vector<Activity> all;
   std::vector<PoolState> pools;
   std::vector<VirtualMemory> physical;
@@ -179,7 +179,7 @@ class CuptiSession : public testing::Test {
     g_flushes = g_forced = 0;
   }
   void TearDown() override { give_way(); }
-  Told told_;
+  CollectedEvents told_;
 };
 
 TEST_F(CuptiSession, TellsWhatIsInABuffer) {

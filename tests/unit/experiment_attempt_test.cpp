@@ -71,7 +71,7 @@ TEST(Attempts, AFailedRunHasItsCodeAndTheEndOfItsOutput) {
   EXPECT_EQ(attempt.outcome, Outcome::failed);
   EXPECT_EQ(attempt.why, "exit code 1");
   EXPECT_EQ(last_words_text(attempt, " with 8"),
-            "What the run with 8 wrote last:\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n");
+            "Last output of the run with 8:\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n");
   attempt.exit_code = 137;
   EXPECT_EQ(judged(attempt, {}).why, "killed (exit code 137): perhaps this machine's own memory was full");
 }

@@ -46,7 +46,7 @@ run::Run opened(const std::string& path) {
 }
 
 // The exported content. The test fails if the export fails.
-std::string exported(const run::Run& recording, std::string_view to, const Wanted& wanted = {}) {
+std::string exported(const run::Run& recording, std::string_view to, const ExportSelection& wanted = {}) {
   const TestFolder folder;
   const std::string path = folder / "out";
   const auto written = export_recording(recording, wanted, *format_of(to), {path});
@@ -187,7 +187,7 @@ TEST(ExportPerfetto, EachSaveThatIsReleasedHasAFlow) {
 
 // ---- snapshot
 
-json snapshot(const run::Run& recording, const Wanted& wanted = {}) {
+json snapshot(const run::Run& recording, const ExportSelection& wanted = {}) {
   return testing::PickleReader(exported(recording, "snapshot", wanted)).read();
 }
 
@@ -279,7 +279,7 @@ TEST(Pickle, NumbersOfAllSizes) {
   {
     std::FILE* file = std::fopen(path.c_str(), "wb");
     ASSERT_NE(file, nullptr);
-    Sink sink(fileno(file));
+    ByteSink sink(fileno(file));
     Pickle out(sink);
     out.begin_list();
     for (const json& one : all) {
@@ -364,7 +364,7 @@ TEST(ExportSqlite, TotalsAreTheReports) {
   advise::Checks checks = plugins::builtin_checks();
   for (const auto& scene : all_scenes()) {
     const run::Run recording = opened(scene->path());
-    Wanted wanted;
+    ExportSelection wanted;
     wanted.checks = &checks;
     const Query query(exported(recording, "sqlite", wanted));
     advise::Checks same = plugins::builtin_checks();
@@ -467,7 +467,7 @@ TEST(Export, AProcessAndADeviceAreChosen) {
   const Query all(exported(recording, "sqlite"));
   EXPECT_EQ(all.number("SELECT count(*) FROM processes"), 2);
   EXPECT_EQ(all.number("SELECT sum(bytes) FROM allocations"), 1370);
-  Wanted wanted;
+  ExportSelection wanted;
   wanted.device = "cuda:0";
   EXPECT_EQ(Query(exported(recording, "sqlite", wanted)).number("SELECT sum(bytes) FROM allocations"), 70);
   EXPECT_EQ(most_active(snapshot(recording)["device_traces"][1]), 1000)

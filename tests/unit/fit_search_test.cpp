@@ -213,7 +213,7 @@ TEST(Fit, RunsThatFailAreGoneAroundAndNeverCounted) {
   EXPECT_EQ(answer_text(series), "At least 30 fits, 32 does not. Of 31 it is not known.");
   const std::string text = fit_text(fit);
   EXPECT_NE(text.find("failed: exit code 1\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("What the run with 1 wrote last:\nValueError: no such size\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Last output of the run with 1:\nValueError: no such size\n"), std::string::npos) << text;
 }
 
 TEST(Fit, ZerosAreNamedAsACauseOnlyWhereARunThatFailedHadReadSome) {

@@ -104,7 +104,7 @@ TEST(Analysis, PeaksAreLookedForFromTheFirstStepThatWasWatched) {
   EXPECT_EQ(cpu.largest().bytes, Bytes{1300});
   EXPECT_EQ(cpu.peak().bytes, Bytes{1300});
   b.process.information.back().value = b.string("7:9");
-  EXPECT_EQ(Analysis(b.process, b.text).since(), Time{0}) << "there is no such step";
+  EXPECT_EQ(Analysis(b.process, b.text).since(), Time{0}) << "unknown step";
 }
 
 Bytes saved(const ProcessBuilder& b, DeviceId device = kCpu, const WhatIf* change = nullptr) {

@@ -11,7 +11,7 @@
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/reserved.h"
 #include "testing/trace_builder.h"
-#include "tests/unit/support/told_allocator.h"
+#include "tests/unit/support/recorded_allocator.h"
 
 namespace tapelens::peak {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using allocator::CachingAllocator;
 using allocator::kMiB;
 using testing::kBase;
-using testing::Told;
+using testing::RecordedAllocator;
 using trace::SegmentChange;
 using trace::SpoolBuilder;
 
@@ -50,7 +50,7 @@ TEST(DeviceRequests, OfARunAreExactUnderEachSettingAndOnAFullCard) {
       SpoolBuilder b;
       b.information("cuda_allocator_settings", settings);
       const uint64_t card = seed % 2 == 0 ? 300 * kMiB : allocator::kNoLimit;
-      Told device(b, card);
+      RecordedAllocator device(b, card);
       CachingAllocator a(allocator::parse_settings(settings).settings, device, 1000);
       std::vector<uint32_t> live;
       uint64_t failures = 0;
@@ -135,7 +135,7 @@ TEST(DeviceRequests, SayWhereTheModelDiffers) {
 
 TEST(ReservedReplay, CountsWhatIsNeverMadeEndsSoonerAndIsThereInstead) {
   SpoolBuilder b;
-  Told device(b);
+  RecordedAllocator device(b);
   CachingAllocator a({}, device, 10);
   for (uint32_t number = 1; number <= 3; ++number) {
     ASSERT_TRUE(a.allocate(number, 30 * kMiB, 0, {}));
@@ -166,7 +166,7 @@ TEST(ReservedReplay, CountsWhatIsNeverMadeEndsSoonerAndIsThereInstead) {
 
 TEST(ReservedReplay, EndsAtTheFirstRequestThatFindsNoMemory) {
   SpoolBuilder b;
-  Told device(b);
+  RecordedAllocator device(b);
   CachingAllocator a({}, device, 10);
   for (uint32_t number = 1; number <= 3; ++number) {
     ASSERT_TRUE(a.allocate(number, 30 * kMiB, 0, {}));

@@ -53,7 +53,7 @@ TEST(Recompute, SizesThatAreNoneCostNothing) {
 }
 
 TEST(Recompute, WhatIsNewIsAllowedUntilTheBackwardEnds) {
-  Budget budget(0.1);
+  RecomputeBudget budget(0.1);
   budget.ran(1000);  // the budget is a tenth of three times the cost: 300
   EXPECT_TRUE(budget.allows(1, 100, 200));
   EXPECT_TRUE(budget.allows(2, 400, 200));
@@ -64,7 +64,7 @@ TEST(Recompute, WhatIsNewIsAllowedUntilTheBackwardEnds) {
 }
 
 TEST(Recompute, WhatComesLaterIsComparedWithWhatWasThere) {
-  Budget budget(0.1);
+  RecomputeBudget budget(0.1);
   const auto step = [&] {
     const std::array allowed = {budget.allows(1, 100, 200), budget.allows(2, 1000, 200), budget.allows(3, 10, 50)};
     budget.ran(1000);
@@ -81,7 +81,7 @@ TEST(Recompute, WhatComesLaterIsComparedWithWhatWasThere) {
 }
 
 TEST(Recompute, TheLastCandidateGetsAPartForItsFirstOccurrences) {
-  Budget budget(0.1);
+  RecomputeBudget budget(0.1);
   const auto step = [&] {
     std::vector<bool> allowed;
     for (int layer = 0; layer < 10; ++layer) {
@@ -112,7 +112,7 @@ TEST(Recompute, DecisionsDoNotDependOnTheOrderInWhichCandidatesCome) {
     std::vector<Candidate> candidates;
     for (uint64_t key = 1; key <= 30; ++key) candidates.push_back({key, 1 + random() % 4, 1 + random() % 4});
     const auto decided = [&] {
-      Budget budget(0.5);
+      RecomputeBudget budget(0.5);
       budget.ran(20);
       for (const Candidate& candidate : candidates) budget.allows(candidate.key, candidate.bytes, candidate.cost);
       budget.backward_ended();
@@ -219,12 +219,12 @@ TEST(Recompute, WithoutARecipeOnlyAnEncodingHelps) {
   EXPECT_TRUE(chain_of(graph, 2));
 }
 
-TEST(Budget, ACandidateThatIsNotMetAnyMoreIsDecidedAnew) {
-  Budget budget(0.1);
+TEST(RecomputeBudget, ACandidateThatIsNotMetAnyMoreIsDecidedAnew) {
+  RecomputeBudget budget(0.1);
   EXPECT_TRUE(budget.allows(1, 100, 200));
   budget.backward_ended();
   EXPECT_FALSE(budget.allows(1, 100, 200));  // no operator ran, so the budget is zero
-  for (uint32_t i = 0; i <= 2 * Budget::kForgotten; ++i) {
+  for (uint32_t i = 0; i <= 2 * RecomputeBudget::kForgotten; ++i) {
     EXPECT_EQ(budget.allows(2, 100, 0), true);
     budget.backward_ended();
   }

@@ -353,7 +353,7 @@ class Rewritten {
   }
 
   const Program& program_;
-  recompute::Budget budget_;
+  recompute::RecomputeBudget budget_;
   fake::Rules rules_;
   std::vector<Variable> held_;  // held by the program's variables
   std::set<const fake::FakeVersion*> can_be_made_;

@@ -10,7 +10,7 @@
 #include "analyzer/ranks/job.h"
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/summary.h"
-#include "testing/made_up_ranks.h"
+#include "testing/synthetic_ranks.h"
 #include "testing/trace_builder.h"
 #include "trace/recording.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using testing::kKeepsMore;
 using testing::kNotSharded;
-using testing::MadeUpRanks;
+using testing::SyntheticRanks;
 using trace::Recording;
 using trace::Role;
 using trace::SpoolBuilder;
@@ -28,10 +28,10 @@ using trace::TestFolder;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr const char* kVersion = "1.0";
 
-std::vector<Source> sources_of(const MadeUpRanks& made_up, int32_t count) {
+std::vector<Source> sources_of(const SyntheticRanks& synthetic, int32_t count) {
   std::vector<Source> out;
   for (int32_t rank = 0; rank < count; ++rank) {
-    out.push_back({.file = "rank" + std::to_string(rank), .summary = made_up.of(rank), .why = {}});
+    out.push_back({.file = "rank" + std::to_string(rank), .summary = synthetic.of(rank), .why = {}});
   }
   return out;
 }
@@ -67,7 +67,7 @@ std::string reason(const Outlier& outlier, By by) {
 // ---- a thousand ranks
 
 TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(1024), 1024);
+  std::vector<Source> sources = sources_of(SyntheticRanks(1024), 1024);
   for (Source& source : sources) source.summary = through_json(*source.summary);
   const Job job = merged(std::move(sources));
   ASSERT_EQ(job.ranks.size(), 1024u);
@@ -100,7 +100,7 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
   EXPECT_EQ(early->median, 40);
   ASSERT_EQ(job.ended_badly.size(), 1u);
   EXPECT_EQ(job.ended_badly[0].first.summary.rank, testing::kOutOfMemory);
-  EXPECT_NE(job.ended_badly[0].second.find("out of memory on cuda:0 in step 36: 2.0 GiB asked for"), std::string::npos)
+  EXPECT_NE(job.ended_badly[0].second.find("out of memory on cuda:0 in step 36: 2.0 GiB requested"), std::string::npos)
       << job.ended_badly[0].second;
   EXPECT_EQ(job.missing_count, 0u);
 
@@ -117,13 +117,13 @@ TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
 
 // Ordinary runs differ by the memory of the data loader. This is not an outlier.
 TEST(Ranks, NoneStandsOutWhereNoneIsOdd) {
-  const Job job = merged(sources_of(MadeUpRanks(32), 32));
+  const Job job = merged(sources_of(SyntheticRanks(32), 32));
   EXPECT_TRUE(job.outliers.empty());
   EXPECT_TRUE(job.ended_badly.empty());
 }
 
 TEST(Ranks, ThoseThatAreMissingAreNamed) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(64), 40);
+  std::vector<Source> sources = sources_of(SyntheticRanks(64), 40);
   sources.erase(sources.begin() + 3, sources.begin() + 5);
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.expected, 64u);
@@ -133,13 +133,13 @@ TEST(Ranks, ThoseThatAreMissingAreNamed) {
 }
 
 TEST(Ranks, FewerThanFiveAreNotJudged) {
-  const Job job = merged(sources_of(MadeUpRanks(4), 4));
+  const Job job = merged(sources_of(SyntheticRanks(4), 4));
   EXPECT_TRUE(job.outliers.empty());
   EXPECT_NE(ranks_text(job, {}).find("from 5 ranks on"), std::string::npos);
 }
 
 TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   Source again = sources[3];
   sources[3].summary->processes[0].finished = false;
   sources[3].summary->processes[0].exit_code.reset();
@@ -155,7 +155,7 @@ TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
 }
 
 TEST(Ranks, TheFirstThatDiedComesFirst) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   for (Source& source : sources) {
     source.summary->processes[0].finished = false;
     source.summary->processes[0].end_ns += 1'000'000;
@@ -168,7 +168,7 @@ TEST(Ranks, TheFirstThatDiedComesFirst) {
 
 // The caller can choose another device type. The error for an absent type lists the device types of the recordings.
 TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   for (Source& source : sources) {
     DeviceSummary host = source.summary->processes[0].devices[0];
     host.device = "cpu";
@@ -185,7 +185,7 @@ TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
 // ---- mixed and hostile
 
 TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   sources[2] = {.file = "broken.tapelens", .summary = {}, .why = "the file is cut off"};
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.ranks.size(), 7u);
@@ -198,7 +198,7 @@ TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
 
 // Findings of another version of Tapelens do not count for this version's checks.
 TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   sources[1].summary->tapelens = "0.9";
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.findings_unknown, 1u);
@@ -207,7 +207,7 @@ TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
 }
 
 TEST(Ranks, NamesOfARecordingActUponNoTerminalAndNoMarkdown) {
-  std::vector<Source> sources = sources_of(MadeUpRanks(8), 8);
+  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
   sources[0].summary->processes[0].host = "evil\x1b[2J";
   sources[0].summary->command = "python <img src=x>";
   sources[0].summary->processes[0].exit_code = uint8_t{3};
@@ -221,7 +221,7 @@ TEST(Ranks, NamesOfARecordingActUponNoTerminalAndNoMarkdown) {
 }
 
 TEST(Summary, ComesBackAsItWasWritten) {
-  const Summary made = MadeUpRanks(1024).of(testing::kOutOfMemory);
+  const Summary made = SyntheticRanks(1024).of(testing::kOutOfMemory);
   const Summary read = through_json(made);
   EXPECT_EQ(summary_json(read), summary_json(made));
   ASSERT_EQ(read.processes.size(), 1u);
@@ -231,7 +231,7 @@ TEST(Summary, ComesBackAsItWasWritten) {
 
 // Long names, many rows, several processes: the summary counts the rows that it leaves out and keeps the sums.
 TEST(Summary, IsNeverLargerThanItMayBe) {
-  Summary made = MadeUpRanks(1024).of(1);
+  Summary made = SyntheticRanks(1024).of(1);
   RankSummary one = made.processes[0];
   const Finding finding = one.findings->front();
   for (int i = 0; i < 3000; ++i) {
@@ -252,7 +252,7 @@ TEST(Summary, IsNeverLargerThanItMayBe) {
 }
 
 TEST(Summary, WhatIsNoneIsRefused) {
-  const std::string good = summary_json(MadeUpRanks(4).of(1));
+  const std::string good = summary_json(SyntheticRanks(4).of(1));
   ASSERT_TRUE(read_summary(good));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -410,7 +410,7 @@ TEST(SealedSummary, ADamagedFileIsNotRead) {
   trace::SealOptions options;
   options.directory = folder.path();
   options.output = folder / "run.tapelens";
-  options.summarize = [](const std::string&) { return summary_json(MadeUpRanks(4).of(0)); };
+  options.summarize = [](const std::string&) { return summary_json(SyntheticRanks(4).of(0)); };
   ASSERT_TRUE(trace::seal(options));
   std::ifstream in(options.output, std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(in)), {});

@@ -69,7 +69,7 @@ TEST(ReportOfOlderSteps, ThePeakIsOneOfTheStepsThatAreThere) {
   at_step.at = *parse_at("step:15");
   const auto none = build(last, at_step);
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message, "there is no step 15: the recording has 4 steps, --at step:16 to step:19");
+  EXPECT_EQ(none.error().message, "step 15 is not in the recording, which has 4 steps, --at step:16 to step:19");
 }
 
 TEST(ReportOfOlderSteps, WhatWasMadeInThemIsSaidToBeOlder) {

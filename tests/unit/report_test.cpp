@@ -233,7 +233,7 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
                           : ".";
     EXPECT_EQ(
         estimates_text(r),
-        "Outside of PyTorch, estimated and in no figure here: CUDA's context, about 528.0 MiB and the kernels that "
+        "Outside of PyTorch, estimated and not in these figures: CUDA's context, about 528.0 MiB and the kernels that "
         "are loaded" +
             nccl);
     const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);

@@ -75,13 +75,13 @@ TEST(Request, NamesACardASizeAndACount) {
 
 TEST(Request, ForWhatThereIsNotIsRefusedWithWhatThereIs) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"A100", "there is no GPU 'A100' to simulate: is it A100-80GB or A100-40GB?"},
-      {"H100x0", "'H100x0' is no number of GPUs: 1 to 64, like H100x8"},
-      {"H100x65", "'H100x65' is no number of GPUs: 1 to 64, like H100x8"},
-      {"H100x99999999999", "'H100x99999999999' is no number of GPUs: 1 to 64, like H100x8"},
-      {"H100:", "'H100:' is no size of a GPU's memory: 64MiB or more, like H100:24GiB"},
-      {"H100:0GiB", "'H100:0GiB' is no size of a GPU's memory: 64MiB or more, like H100:24GiB"},
-      {"H100:much", "'H100:much' is no size of a GPU's memory: 64MiB or more, like H100:24GiB"},
+      {"A100", "unknown GPU 'A100', did you mean A100-80GB or A100-40GB?"},
+      {"H100x0", "'H100x0' is not a number of GPUs: 1 to 64, like H100x8"},
+      {"H100x65", "'H100x65' is not a number of GPUs: 1 to 64, like H100x8"},
+      {"H100x99999999999", "'H100x99999999999' is not a number of GPUs: 1 to 64, like H100x8"},
+      {"H100:", "'H100:' is not the size of a GPU's memory: 64MiB or more, like H100:24GiB"},
+      {"H100:0GiB", "'H100:0GiB' is not the size of a GPU's memory: 64MiB or more, like H100:24GiB"},
+      {"H100:much", "'H100:much' is not the size of a GPU's memory: 64MiB or more, like H100:24GiB"},
   };
   for (const auto& [text, message] : cases) {
     const auto request = asked(text);

@@ -87,7 +87,7 @@ TEST(TorchCuda, ThatIsNotThereIsASentence) {
   EXPECT_NE(said().find("built without CUDA"), std::string::npos) << said();
   EXPECT_NE(said().find("pip install torch==2.15.0 "), std::string::npos) << said();
   fs::remove(site.path("torch/version.py"));
-  EXPECT_NE(said().find("is no PyTorch"), std::string::npos) << said();
+  EXPECT_NE(said().find("is not a PyTorch package"), std::string::npos) << said();
 }
 
 TEST(StandIns, HaveWhatTheInstalledLibrariesHaveBesideTheDevicesOwn) {
@@ -120,7 +120,8 @@ TEST(StandIns, ForALibraryThatIsBrokenAreRefused) {
   fs::create_directory(site.path("run"));
   const auto made = write_stand_ins(*torch, site.path("install/libtapelens_gpu.so"), site.path("run"));
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().message.find("libnccl.so.2: is no shared library"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().message.find("libnccl.so.2: is not a shared library"), std::string::npos)
+      << made.error().message;
 }
 
 }  // namespace

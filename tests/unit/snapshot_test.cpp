@@ -252,9 +252,10 @@ TEST(Snapshot, OlderVersionsSayLess) {
 TEST(Snapshot, RefusesWhatIsNone) {
   EXPECT_NE(refused(pickled("N")).find("a pickle of something else"), std::string::npos);
   EXPECT_NE(refused(snapshot({}, {dict({{"action", text("alloc")}})})).find("'addr' is missing"), std::string::npos);
-  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, -1, 0)})).find("'size' is no size"), std::string::npos);
-  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, INT64_MAX, 0)})).find("'size' is no size"), std::string::npos);
-  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, 1, -2000000)})).find("'time_us' is no time"),
+  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, -1, 0)})).find("'size' is not a size"), std::string::npos);
+  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, INT64_MAX, 0)})).find("'size' is not a size"),
+            std::string::npos);
+  EXPECT_NE(refused(snapshot({}, {entry("alloc", kBase, 1, -2000000)})).find("'time_us' is not a time"),
             std::string::npos);
   EXPECT_NE(refused(snapshot({}, {"N", entry("alloc", kBase, 1, 0)})).find("s.pickle: offset"), std::string::npos);
   EXPECT_NE(refused(snapshot({segment(kBase, 1, {}, {{"device", number(1000000000)}})}, {})).find("device 1000000000"),

@@ -91,7 +91,7 @@ TEST(SealedFile, WithBytesAddedDoesNotOpen) {
 TEST(SealedFile, ErrorsSayWhatIsWrongAndWhatToDo) {
   const TestFolder folder;
   const std::string whole = small_sealed_file();
-  EXPECT_EQ(error_of("hello, this is no recording at all, but some text of more than 32 bytes"),
+  EXPECT_EQ(error_of("hello, this is not a recording at all, but some text of more than 32 bytes"),
             ": offset 0: not a Tapelens recording, or its beginning is damaged: give the path of a .tapelens file");
   EXPECT_EQ(error_of(whole.substr(0, whole.size() - 1)),
             ": offset " + std::to_string(whole.size() - 1) +

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const OutputKind kNotes = marked_kind("notes", "\nWritten by a test\n");
+const OutputKind kNotes = marked_kind("note", "\nWritten by a test\n");
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -80,7 +80,7 @@ TEST_F(Outputs, ItsOwnIsReplacedAndAUsersIsNot) {
   EXPECT_EQ(content(in("a")), "newer\nWritten by a test\n");
   std::ofstream(in("a"), std::ios::app) << "and mine\n";
   expect_refused(to("a"),
-                 "exists, and is no notes of Tapelens: choose another file with -o, or replace it with --force");
+                 "exists, and is not a Tapelens note: choose another file with -o, or replace it with --force");
   OutputOptions forced = to("a");
   forced.is_forced = true;
   EXPECT_TRUE(write(forced));
@@ -141,7 +141,7 @@ TEST_F(Outputs, ALinkIsFollowed) {
   EXPECT_EQ(content(in("d/real")), "newer\nWritten by a test\n");
   put(in("mine"), "mine");
   fs::create_symlink("mine", in("to mine"));
-  expect_refused(to("to mine"), "exists, and is no notes");
+  expect_refused(to("to mine"), "exists, and is not a Tapelens note");
   fs::create_symlink("circle", in("circle"));
   expect_refused(to("circle"), "symbolic links", ErrorKind::unreadable);
 }
@@ -220,7 +220,7 @@ TEST_F(Outputs, AFifoWithoutAReaderIsSaidWhereTheBytesAreNowhereElse) {
   options.needs_file = options.needs_reader = true;
   const Status status = write(options);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().message.find("is a FIFO that nobody reads"), std::string::npos) << status.error().message;
+  EXPECT_NE(status.error().message.find("is a FIFO without a reader"), std::string::npos) << status.error().message;
   EXPECT_EQ(files(), 1u);
 }
 

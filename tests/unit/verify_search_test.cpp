@@ -36,7 +36,7 @@ Run::Process process(int32_t rank, uint64_t gradient = 7) {
 }
 
 // A program with sites at some lines. Some sites are wrong. Settings select the sites to apply.
-class Program : public Runs {
+class Program : public ProgramRuns {
  public:
   std::vector<policy::Site> sites{site("unneeded-save", 1), site("wide-save", 2), site("wide-save", 3),
                                   site("wide-save", 4), site("expanded-save", 5)};
@@ -56,7 +56,7 @@ class Program : public Runs {
     bare_run.figures.peak = Bytes{1000};
     bare_run.processes = {process(-1)};
   }
-  trace::Result<Run> run(const policy::Settings& rewrites, const Wanted& wanted) override {
+  trace::Result<Run> run(const policy::Settings& rewrites, const RunOptions& wanted) override {
     names.push_back(wanted.name);
     if (const auto failed = fails.find(wanted.name); failed != fails.end()) return failed->second;
     Run run = wanted.patched && patched_run ? *patched_run : bare_run;

@@ -256,7 +256,7 @@ TEST(VerdictText, TheLastWordsAreThoseOfAnExitCode) {
   EXPECT_TRUE(
       verdict_text(v, "it crashed\n")
           .starts_with("Different: first the exit code (0 bare, 70 rewritten). No single rewrite was found that "
-                       "it comes from.\n\nWhat the rewritten run wrote last:\nit crashed\n\n"));
+                       "it comes from.\n\nLast output of the rewritten run:\nit crashed\n\n"));
 }
 
 TEST(VerdictText, RewritesThatAddInAnotherOrderAreNamed) {

@@ -210,7 +210,7 @@ TEST_F(Versions, ASourceThatWasWrittenBeforeKeepsWhatReadsIt) {
   y.storage.reset();
   EXPECT_TRUE(y.version->try_release());
   EXPECT_FALSE(saved->is_released());
-  EXPECT_EQ(y.version->reasons, std::vector<std::string>{"what it is made of is not kept"});
+  EXPECT_EQ(y.version->reasons, std::vector<std::string>{"its inputs are not kept"});
 }
 
 TEST_F(Versions, TheLastHookOfASourcePinsItForWhatDependsOnIt) {

@@ -31,7 +31,7 @@ struct AdvisedRecording : ProcessBuilder {
     process.duration = Time{now + 100};
     done();
     advise::Checks checks = plugins::builtin_checks();
-    advise::Wanted wanted;
+    advise::AdviceOptions wanted;
     wanted.checks = {check};
     return advise::advise(peak::DeviceAnalysis(peak::Analysis(process, text), device), checks, wanted);
   }

@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
     if (!is_rewritten(site)) continue;
     ++applied;
     if (site.line == crash) {
-      std::fputs("the site is no good\n", stderr);
+      std::fputs("the site does not work\n", stderr);
       return 70;
     }
     is_wrong |= site.line == wrong;

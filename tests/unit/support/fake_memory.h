@@ -201,9 +201,9 @@ class FakeHook final : public Hook {
     return made;
   }
   bool can_encode() const override { return encodes_ != Encodes::never; }
-  void release(Way way, uint64_t bytes, uint64_t) override {
+  void release(ReleaseKind way, uint64_t bytes, uint64_t) override {
     freed += bytes;
-    is_offloaded = way == Way::offloaded;
+    is_offloaded = way == ReleaseKind::offloaded;
     storage_.reset();
   }
 

@@ -28,7 +28,7 @@ inline advise::Advice sample_advice() {
   unneeded.id = "00c0ffee00c0ffee";
   unneeded.check = "unneeded-save";
   unneeded.severity = check::Severity::warning;
-  unneeded.title = "conv input kept for a weight gradient that nobody asked for";
+  unneeded.title = "conv input kept for an unused weight gradient";
   unneeded.message = "ConvolutionBackward0 keeps its input | for the gradient of a weight that needs none.";
   unneeded.bytes = Bytes{4 * kMiB};
   unneeded.occurrences = 6;

@@ -15,9 +15,9 @@ namespace tapelens::testing {
 // optimizer state, which the other ranks shard.
 inline constexpr int32_t kKeepsMore = 37, kOutOfMemory = 512, kNotSharded = 901;
 
-class MadeUpRanks {
+class SyntheticRanks {
  public:
-  explicit MadeUpRanks(uint32_t world, std::string version = "1.0") : world_(world), version_(std::move(version)) {}
+  explicit SyntheticRanks(uint32_t world, std::string version = "1.0") : world_(world), version_(std::move(version)) {}
 
   ranks::Summary of(int32_t rank) const {
     ranks::Summary out;

@@ -11,9 +11,9 @@ namespace tapelens::testing {
 constexpr uint64_t kBase = 0x7000'0000'0000;
 
 // Writes the events of PyTorch's allocator for requests of the allocator model: a device that records each request.
-class Told : public allocator::Device {
+class RecordedAllocator : public allocator::Device {
  public:
-  explicit Told(trace::SpoolBuilder& b, uint64_t card = allocator::kNoLimit) : b_(b), card_(card) {}
+  explicit RecordedAllocator(trace::SpoolBuilder& b, uint64_t card = allocator::kNoLimit) : b_(b), card_(card) {}
   std::optional<uint64_t> allocate(uint64_t bytes) override {
     if (used_ + bytes > card_) return std::nullopt;
     used_ += bytes;
