@@ -49,7 +49,7 @@ const char* outcome_name(Outcome outcome);  // "measured", "out_of_memory", "fai
 std::string why_text(const Attempt& attempt);
 // The result of a run on one line: "size 8: fits, 20.1 GiB allocated (12.3 s)". `outcome`: as the search words it.
 std::string result_text(const std::string& name, const std::string& outcome, const Attempt& attempt);
-// For a failed run with output, "What the run with 8 wrote last:" and the lines; else empty. `of`: " with 8".
+// For a failed run with output, "Last output of the run with 8:" and the lines; else empty. `of`: " with 8".
 std::string last_words_text(const Attempt& attempt, const std::string& of);
 
 }  // namespace tapelens::experiment

@@ -170,7 +170,7 @@ def test_a_pull_request_without_a_baseline_passes_only_where_that_is_asked_for(r
     done = checked(github, repository, 4, "pull_request", "first", missing_baseline="pass")
     assert "so the run was not compared" in done.log
     # A merge queue, and a file that is missing in the repository.
-    assert "no baseline yet" in checked(github, repository, 5, "push", "gh-readonly-queue/main/pr-1", code=5).log
+    assert "does not exist yet" in checked(github, repository, 5, "push", "gh-readonly-queue/main/pr-1", code=5).log
     assert "none.json" in checked(github, repository, 6, "push", "main", code=5, baseline="none.json").log
 
 

@@ -137,7 +137,7 @@ def test_what_was_dropped_is_counted(target, tmp_path):
 
 
 REFUSALS = {
-    "no_memory2": "does not tell of memory",
+    "no_memory2": "cannot report memory",
     "no_callbacks": "CUPTI_ERROR_UNKNOWN",
     "refused": "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
     "held": "Nsight Systems",

@@ -167,7 +167,7 @@ def test_a_patched_program_that_fails_is_different_and_says_why(repository, tmp_
                        cwd=repository)
     assert run.code == 1, run.stderr
     assert "first the exit code (0 bare, 1 patched). It comes from the patch." in run.stdout
-    assert "What the patched run wrote last:" in run.stdout and "ValueError: the patch" in run.stdout
+    assert "Last output of the patched run:" in run.stdout and "ValueError: the patch" in run.stdout
     assert "whether it ran is not known" in run.stdout
 
 
