@@ -47,14 +47,14 @@ struct Option {
 
 const std::vector<Option>& options_with_values() {
   static const std::vector<Option> all = {
-      {"page", "PAGE", "The first page: " + joined(kPageNames), "is not a page: use " + joined(kPageNames),
+      {"page", "PAGE", "First page: " + joined(kPageNames), "is not a page: use " + joined(kPageNames),
        [](WindowOptions& o, const QString& value) { return (o.page = among<PageId>(kPageNames, value)).has_value(); }},
       {"device", "NAME", "Select a device, like cuda:0; by default a GPU before the CPU", "is not a device",
        [](WindowOptions& o, const QString& value) {
          o.device = value;
          return !value.isEmpty();
        }},
-      {"at", "MOMENT", "Select a moment: peak, step:N (the peak of a step), oom, oom:N, 1.5s, 250ms, 1234ns",
+      {"at", "MOMENT", "Select a moment: peak, step:N (its peak), oom, oom:N, 1.5s, 250ms, 1234ns",
        "is not a moment: use peak, step:N, oom, oom:N, or a time like 1.5s",
        [](WindowOptions& o, const QString& value) {
          return (o.at = report::parse_at(value.toStdString())).has_value();
