@@ -38,7 +38,7 @@ class Run:
 def environment(extra=None):
     """The environment of both the bare and the recorded program. Without OMP_NUM_THREADS, torchrun prints a warning
     with a time."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("TAPELENS_") and k not in ("LD_PRELOAD", "PYTEST_ADDOPTS")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TAPELENS_", "PYTEST_")) and k != "LD_PRELOAD"}
     env.update({"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false"})
     env.update(extra or {})
     return env
