@@ -58,7 +58,7 @@ TEST_F(Reporting, WrongUsageIsExitCode2AndSaysWhatThereIs) {
   const std::vector<std::pair<Words, std::string>> wrong = {
       {{"--by", "modul"}, "did you mean 'module'"},
       {{"--at", "later"}, "step:N"},
-      {{"--at", "step:7"}, "the recording has 1 step"},
+      {{"--at", "step:7"}, "which has 1 step"},
       {{"--process", "1"}, "pid"},
       {{"--top", "-1"}, "--top"},
       {{"--fail-above", "much"}, "8GiB"},

@@ -153,7 +153,7 @@ TEST_F(Outputs, ALinkOfAnotherUserInASharedFolderIsNotFollowed) {
   ASSERT_EQ(chown(in("shared").c_str(), 1234, 1234), 0);
   fs::create_symlink(in("victim"), in("shared/link"));
   ASSERT_EQ(lchown(in("shared/link").c_str(), 4321, 4321), 0);
-  expect_refused(to("shared/link"), "is a link that another user put");
+  expect_refused(to("shared/link"), "is another user's link");
   EXPECT_FALSE(fs::exists(in("victim")));
 }
 
@@ -195,7 +195,7 @@ TEST_F(Outputs, ADeviceThatKeepsNothingIsWrittenAndStays) {
   EXPECT_EQ(files(), 3u);
   OutputOptions file_only = to("null");
   file_only.takes_streams = false;
-  expect_refused(file_only, "notes needs a regular file");
+  expect_refused(file_only, "note needs a regular file");
 }
 
 TEST_F(Outputs, AFifoGetsTheBytesAndStaysOne) {
