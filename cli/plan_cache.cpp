@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "analyzer/model/words.h"
 #include "analyzer/plan/plan_json.h"
 #include "analyzer/plan/plan_text.h"
 #include "analyzer/text/escape.h"
@@ -36,12 +37,6 @@ constexpr size_t kMostPlans = 64;
 constexpr uint64_t kMostKeptBytes = 4 << 20;       // the largest plan that is read
 constexpr uint64_t kMostRecordedBytes = 16 << 20;  // as for the sources of a recording
 constexpr std::string_view kPlanSuffix = ".plan.json";
-
-std::string hex(uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
@@ -145,10 +140,10 @@ PlanCache::PlanCache(const ToFit& wanted) : gpu_(wanted.gpu_text), command_(want
       {"host_memory_bytes", wanted.host_memory ? text::Json(*wanted.host_memory) : text::Json(nullptr)},
       {"folder", here.string()},
       {"command", text::shell_quote(command_)},
-      {"environment", hex(checksum_of_environment())}};
+      {"environment", model::hex_text(checksum_of_environment())}};
   key_ = text::dumped(key);
   folder_ = cache + "/plans";
-  path_ = folder_ + "/" + hex(trace::checksum_of(key_.data(), key_.size())) + std::string(kPlanSuffix);
+  path_ = folder_ + "/" + model::hex_text(trace::checksum_of(key_.data(), key_.size())) + std::string(kPlanSuffix);
 }
 
 std::optional<KeptPlan> PlanCache::read() const {

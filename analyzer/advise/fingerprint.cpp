@@ -1,8 +1,8 @@
 #include "analyzer/advise/fingerprint.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+
+#include "analyzer/model/words.h"
 
 namespace tapelens::advise {
 
@@ -76,9 +76,7 @@ std::string Places::fingerprint(std::string_view check, const Key& key) const {
     hash = mixed(hash, text.frame_line[key.source]);
   }
   hash = mixed(hash, key.variant);
-  std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return digits.data();
+  return model::hex_text(hash);
 }
 
 }  // namespace tapelens::advise

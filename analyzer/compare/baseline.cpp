@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/snapshot.h"
+#include "analyzer/model/words.h"
 #include "analyzer/text/json.h"
 
 namespace tapelens::compare {
@@ -16,12 +16,6 @@ constexpr const char* kFormat = "tapelens baseline";
 constexpr uint64_t kVersion = 1;
 
 // ---- writing
-
-std::string hex(uint64_t value) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 // Only the file's name: the same program in another folder is the same program.
 std::string base_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
@@ -230,7 +224,7 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
     const std::string within = check::in_repository(source.file, tree);
     sources.push_back({{"file", within.empty() ? base_name(source.file) : within},
                        {"bytes", source.bytes},
-                       {"hash", hex(source.hash)}});
+                       {"hash", model::hex_text(source.hash)}});
   }
   for (size_t process = 0; process < snapshot.processes.size(); ++process) {
     for (const DeviceFigures& d : snapshot.processes[process].devices) {

@@ -40,6 +40,12 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
   return static_cast<uint64_t>(number);
 }
 
+std::string hex_text(uint64_t number) {
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(number));
+  return digits.data();
+}
+
 std::string count_text(uint64_t count) {
   std::string digits = std::to_string(count);
   for (size_t place = digits.size(); place > 3;) {

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/model/words.h"
+
 namespace tapelens::verify {
 namespace {
 
@@ -21,13 +23,10 @@ Difference::Kind kind_of(ChecksumOf of) {
 }
 
 std::string value_text(const Checksum& checksum) {
-  char text[40];
   if (checksum.of == ChecksumOf::returned_gradient && checksum.value == 0) return "undefined";
-  if (checksum.of == ChecksumOf::loss) {
-    std::snprintf(text, sizeof text, "%.17g", std::bit_cast<double>(checksum.value));
-  } else {
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(checksum.value));
-  }
+  if (checksum.of != ChecksumOf::loss) return model::hex_text(checksum.value);
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", std::bit_cast<double>(checksum.value));
   return text;
 }
 

@@ -1,9 +1,9 @@
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/model/words.h"
 #include "analyzer/text/json.h"
 #include "analyzer/verify/verdict.h"
 
@@ -20,16 +20,10 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-std::string hex(uint64_t value) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 Json figures_json(const Figures& figures) {
   Json loss = Json::array(), gradients = Json::array();
   for (const double value : figures.loss) loss.push_back(number(value));
-  for (const uint64_t value : figures.gradient_checksum) gradients.push_back(hex(value));
+  for (const uint64_t value : figures.gradient_checksum) gradients.push_back(model::hex_text(value));
   return {{"exit_code", figures.exit_code},
           {"peak_bytes", figures.peak.value},
           {"last_step_peak_bytes", figures.last_step_peak.value},
@@ -119,7 +113,7 @@ uint64_t of_hex(const Json& value) {
   uint64_t number = 0;
   const char* end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, number, 16);
-  if (error != std::errc() || rest != end || digits != hex(number)) refuse("no checksum", value);
+  if (error != std::errc() || rest != end || digits != model::hex_text(number)) refuse("no checksum", value);
   return number;
 }
 
