@@ -1,7 +1,6 @@
 #include "analyzer/experiment/reading.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <iterator>
 #include <set>
@@ -65,15 +64,10 @@ void read_steps(const peak::Analysis& analysis, Reading& reading) {
   reading.most_step_ns = times.back();
 }
 
-// The bytes at the peak that no rewrite of saved tensors can avoid.
 Bytes state_at(const peak::PeakSet& peak) {
-  using peak::HolderKind;
-  constexpr std::array kState = {HolderKind::parameter, HolderKind::buffer, HolderKind::gradient,
-                                 HolderKind::optimizer_state};
   Bytes state;
   for (const peak::Member& member : peak.members) {
-    const auto holders = peak.holders_of(member);
-    if (std::ranges::find_first_of(holders, kState, {}, &peak::Holder::kind) != holders.end()) state += member.bytes;
+    if (std::ranges::any_of(peak.holders_of(member), peak::is_state, &peak::Holder::kind)) state += member.bytes;
   }
   return state;
 }

@@ -35,6 +35,12 @@ enum class HolderKind : uint8_t {
 };
 inline constexpr size_t kHolderKinds = static_cast<size_t>(HolderKind::unknown) + 1;
 
+// The kinds whose bytes no rewrite of saved tensors can avoid.
+constexpr bool is_state(HolderKind kind) {
+  return kind == HolderKind::parameter || kind == HolderKind::buffer || kind == HolderKind::gradient ||
+         kind == HolderKind::optimizer_state;
+}
+
 const char* kind_name(HolderKind kind);      // name of a holder: "save", ...
 const char* category_name(HolderKind kind);  // name of its bytes: "saved", otherwise the kind's name
 

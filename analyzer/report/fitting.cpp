@@ -35,14 +35,10 @@ unsigned gpus(const Report& r) {
   return most;
 }
 
-// Bytes at the peak that no rewrite of saves can avoid.
 Bytes state_at_peak(const Report& r) {
-  using peak::HolderKind;
   Bytes state;
   for (const peak::Category& category : r.peak.by_category) {
-    const bool is_state = category.kind == HolderKind::parameter || category.kind == HolderKind::gradient ||
-                          category.kind == HolderKind::optimizer_state || category.kind == HolderKind::buffer;
-    if (is_state) state += category.bytes;
+    if (peak::is_state(category.kind)) state += category.bytes;
   }
   return state;
 }
