@@ -132,7 +132,7 @@ const char* reason_of_streams(c10::Device device) {
 }
 
 const char* reason_against(c10::TensorImpl* impl) {
-  const auto parameter = at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
+  const auto parameter = tensor_of(impl);
   const at::Tensor& gradient = parameter.grad();
   if (!is_plain_moment() || !is_plain(parameter) || !is_plain(gradient)) {
     return "a parameter or its gradient is not an ordinary tensor";
@@ -162,9 +162,7 @@ c10::TensorImpl* tensor_from(PyObject* object) {
 c10::TensorImpl* tensor_at(PyObject* arguments, int argument) {
   return tensor_from(cpython::python()->GetTupleItem(arguments, argument));
 }
-at::Tensor gradient_of(c10::TensorImpl* impl) {
-  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl)).grad();
-}
+at::Tensor gradient_of(c10::TensorImpl* impl) { return tensor_of(impl).grad(); }
 
 PyObject* begin(PyObject*, PyObject* number) {
   Watches& w = watches();
@@ -197,8 +195,7 @@ PyObject* accumulated(PyObject*, PyObject* arguments) {  // number, parameter
   if (const char* reason = reason_against(parameter)) return python_text(reason);
   const int number = number_at(arguments, 0);
   watch(number, gradient_of(parameter), true);
-  watch(number, at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(parameter)),
-        false);
+  watch(number, tensor_of(parameter), false);
   return python_none();
 }
 
@@ -232,8 +229,7 @@ PyObject* may_step(PyObject*, PyObject* parameter) {
 PyObject* may_be_alone(PyObject*, PyObject* arguments) {  // number of tensors, parameter, gradient, state
   std::vector<at::Tensor> tensors;
   for (int i = 1; i <= number_at(arguments, 0); ++i) {
-    tensors.emplace_back(
-        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(tensor_at(arguments, i)));
+    tensors.push_back(tensor_of(tensor_at(arguments, i)));
   }
   const bool may = permits_foreach_kernels(tensors.front(), std::span(tensors).subspan(1));
   return python_text(may ? nullptr : "a gradient or state differs from its parameter in type or layout");

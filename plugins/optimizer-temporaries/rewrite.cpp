@@ -58,10 +58,7 @@ class Reader {
  private:
   PyObject* next() { return api_.GetTupleItem(numbers_, next_++); }
   size_t next_number() { return static_cast<size_t>(api_.AsLong(next())); }
-  at::Tensor next_tensor() {
-    auto* impl = static_cast<c10::TensorImpl*>(api_.AsVoidPtr(next()));
-    return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
-  }
+  at::Tensor next_tensor() { return tensor_of(next()); }
 
   const Python& api_ = *cpython::python();
   PyObject* numbers_;

@@ -33,13 +33,6 @@ constexpr RewriteSite kSite = {.operator_name = "aten::scatter_"};  // the opera
 
 PyObject* answer(bool yes) { return yes ? cpython::python()->FromString("yes") : python_none(); }
 
-// The tensor of a `_cdata`; undefined if Python raised an error.
-at::Tensor tensor_of(PyObject* cdata) {
-  auto* impl = static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(cdata));
-  if (impl == nullptr) return {};
-  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
-}
-
 PyObject* is_plain_now(PyObject*, PyObject* cdata) {
   const at::Tensor tensor = tensor_of(cdata);
   if (!tensor.defined()) return nullptr;

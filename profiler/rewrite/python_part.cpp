@@ -75,6 +75,11 @@ PyObject* python_error() noexcept {
   return nullptr;
 }
 
+at::Tensor tensor_of(PyObject* cdata) {
+  auto* impl = static_cast<c10::TensorImpl*>(cpython::python()->AsVoidPtr(cdata));
+  return impl == nullptr ? at::Tensor() : tensor_of(impl);
+}
+
 PyObject* python_none() {
   const Python& api = *cpython::python();
   api.IncRef(api.none);

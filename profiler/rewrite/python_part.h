@@ -2,6 +2,7 @@
 // import of torch.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
 #include <atomic>
@@ -46,6 +47,12 @@ cpython::PyObject* guarded(cpython::PyObject* self, cpython::PyObject* argument)
     return python_error();
   }
 }
+
+inline at::Tensor tensor_of(c10::TensorImpl* impl) {
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
+}
+// The tensor of a `_cdata`; undefined if Python raised an error.
+at::Tensor tensor_of(cpython::PyObject* cdata);
 
 // Return values for functions of a part: a new reference.
 cpython::PyObject* python_none();
