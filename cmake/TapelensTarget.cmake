@@ -11,7 +11,7 @@ if(CMAKE_UNITY_BUILD)
   # warning.
   target_compile_options(tapelens_options INTERFACE -Wno-shadow -Wno-unused-function)
   # LibTorch's checks name the file that they are in.
-  target_compile_options(tapelens_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  target_compile_options(tapelens_options INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 endif()
 if(TAPELENS_SANITIZE)
   # These two checks of UndefinedBehaviorSanitizer double the time to compile. AddressSanitizer also stops at a null

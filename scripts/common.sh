@@ -27,10 +27,6 @@ build_folder() { # PRESET
   esac
 }
 
-# ccache takes what was compiled in another build folder too, also with a precompiled header: the part without LibTorch is
-# compiled once for all versions of PyTorch.
-export CCACHE_BASEDIR=$ROOT CCACHE_SLOPPINESS=pch_defines,time_macros
-
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory

@@ -1,6 +1,7 @@
 """The files of the repository itself: one version in all of them, jobs and hooks that run its
 scripts, a page for PyPI, the numbers of the stable interfaces."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -165,3 +166,25 @@ def test_the_page_of_stable_interfaces_has_their_numbers(said, path, pattern):
     page = (harness.ROOT / "docs/stability.md").read_text(encoding="utf-8")
     in_code = re.search(pattern, (harness.ROOT / path).read_text(encoding="utf-8"))
     assert re.search(said, page)[1] == ".".join(in_code.groups())
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="needs ccache")
+def test_ccache_takes_no_precompiled_header_of_other_comments(tmp_path):
+    """GCC includes a header under `#pragma once` again if its comments are not those of the precompiled one."""
+    for name in ("first", "second"):
+        tree = tmp_path / name
+        tree.mkdir()
+        (tree / "shape.h").write_text(f"#pragma once\nstruct Shape {{ int rank; }};  // of the {name} tree\n", encoding="utf-8")
+        (tree / "rank.cpp").write_text('#include "shape.h"\nint rank(Shape shape) { return shape.rank; }\n', encoding="utf-8")
+        (tree / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(shapes LANGUAGES C CXX)\n"
+            f'include("{harness.ROOT}/cmake/TapelensCcache.cmake")\n'
+            "add_library(shapes STATIC rank.cpp)\ntarget_precompile_headers(shapes PRIVATE shape.h)\n", encoding="utf-8")
+    environment = {**os.environ, "CCACHE_DIR": str(tmp_path / "cache")}
+
+    def built(name, *targets):
+        for command in (["cmake", "-G", "Ninja", "-B", "build"], ["cmake", "--build", "build", *targets]):
+            done = subprocess.run(command, cwd=tmp_path / name, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+    built("first", "--target", "CMakeFiles/shapes.dir/cmake_pch.hxx.gch")
+    built("second")
