@@ -23,8 +23,9 @@ MOST_OFF = 0.01
 
 
 class Tapelens:
-    def __init__(self, binary, gpu, program, folder):
-        self.binary, self.gpu, self.program, self.folder = binary, gpu, program, folder
+    def __init__(self, binary, gpu, program, folder, options=()):
+        """`options`: of every recording and plan."""
+        self.binary, self.gpu, self.program, self.folder, self.options = binary, gpu, program, folder, options
 
     def run(self, *words):
         return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, check=False)
@@ -32,7 +33,7 @@ class Tapelens:
     def recorded(self, gpu, options):
         """Allocated and reserved peak of the GPU, and the host's memory as the closing line has it; None: the program failed."""
         recording = self.folder / "run.tapelens"
-        run = self.run("record", "-o", recording, "--gpu", gpu, *options, "--", *self.program)
+        run = self.run("record", "-o", recording, "--gpu", gpu, *self.options, *options, "--", *self.program)
         if run.returncode != 0:
             print(run.stderr, file=sys.stderr)
             return None
@@ -45,9 +46,9 @@ class Tapelens:
     def planned(self, size):
         """The plan for a size; None: none was found."""
         path = self.folder / "plan.json"
-        run = self.run("run", "--fit", size, "--gpu", self.gpu, "--write-plan", path, "--force", "--", *self.program)
+        run = self.run("run", "--fit", size, "--gpu", self.gpu, *self.options, "--write-plan", path, "--force", "--", *self.program)
         if run.returncode != 0:
-            print(f"{size:>8}  {run.stderr.strip().splitlines()[-1].removeprefix('tapelens: ')}", flush=True)
+            print(f"{size:>14}  {run.stderr.strip().splitlines()[-1].removeprefix('tapelens: ')}", flush=True)
             return None
         return path, json.loads(path.read_text())
 
@@ -63,7 +64,7 @@ def show_choices(tapelens):
 
 
 def show_sizes(tapelens, sizes):
-    print(f"\n{'size':>8}  {'plan':36} {'predicted':>15} {'reserved':>15}  part of the size", flush=True)
+    print(f"\n{'size':>14}  {'plan':36} {'predicted':>15} {'reserved':>15}  part of the size", flush=True)
     is_right = True
     for size in sizes:
         found = tapelens.planned(size)
@@ -78,7 +79,7 @@ def show_sizes(tapelens, sizes):
             is_right = False
             continue
         is_right &= measured[1] <= most and abs(measured[1] - predicted) <= MOST_OFF * most
-        print(f"{size:>8}  {words:36} {predicted:15,} {measured[1]:15,}  {measured[1] / most:.1%}", flush=True)
+        print(f"{size:>14}  {words:36} {predicted:15,} {measured[1]:15,}  {measured[1] / most:.1%}", flush=True)
     return is_right
 
 
