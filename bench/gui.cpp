@@ -88,7 +88,7 @@ void walk(gui::MainWindow& window, Frames& all) {
   gui::TimelineView& view = static_cast<gui::TimelinePage&>(window.page(gui::PageId::timeline)).timeline();
   const gui::Subject& subject = session.subject();
   const auto look = [&](model::Interval range) {
-    gui::View next = session.view();
+    gui::ViewState next = session.view();
     next.range = range;
     session.look(next, false);
   };
@@ -127,7 +127,7 @@ void walk(gui::MainWindow& window, Frames& all) {
     look({model::Time{0}, model::Time{static_cast<int64_t>(end)}});
     for (size_t by = 0; by < gui::kCurveBys; ++by) {
       regroup.add(frame(view, [&] {
-        gui::View next = session.view();
+        gui::ViewState next = session.view();
         next.by = static_cast<peak::By>(by);
         session.look(next, false);
       }));

@@ -17,7 +17,7 @@ Json peaks_between(const tables::Part& part, model::Interval when, peak::By by, 
     Json held = Json::array();
     if (groups > 0) {
       const peak::PeakSet set = peak::peak_set(part.process(), text, device.device, most.when);
-      for (const peak::Group& group : peak::groups(part.process(), text, part.analysis().steps(), set, by)) {
+      for (const peak::AllocationGroup& group : peak::groups(part.process(), text, part.analysis().steps(), set, by)) {
         if (held.size() == groups) break;
         const peak::Member& biggest = set.members[group.biggest];
         const model::FrameId frame = own_frame(text, stack_of(part.process(), text, biggest.allocation));

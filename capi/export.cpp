@@ -138,7 +138,7 @@ void column_array(ArrowArray& out, Column column) {
 }
 
 // A struct without nulls. Its children are made after it, so that an exception leaks nothing.
-void batch_array(ArrowArray& out, const Selection& selection, const std::shared_ptr<const tables::Part>& part,
+void batch_array(ArrowArray& out, const TableSelection& selection, const std::shared_ptr<const tables::Part>& part,
                  tables::Rows rows) {
   auto owned = std::make_unique<OwnedArray>();
   OwnedArray& kept = *owned;
@@ -158,7 +158,7 @@ void batch_array(ArrowArray& out, const Selection& selection, const std::shared_
 
 struct Stream {
   std::shared_ptr<tables::Opened> opened;
-  Selection selection;
+  TableSelection selection;
   uint32_t process = 0;  // process of the next rows
   uint64_t row = 0;
   std::string error;
@@ -217,7 +217,7 @@ void stream_release(ArrowArrayStream* stream) {
 
 }  // namespace
 
-void export_schema(const Selection& selection, ArrowSchema& out) {
+void export_schema(const TableSelection& selection, ArrowSchema& out) {
   auto owned = std::make_unique<OwnedSchema>();
   OwnedSchema& kept = *owned;
   kept.children.resize(selection.columns.size());
@@ -233,7 +233,7 @@ void export_schema(const Selection& selection, ArrowSchema& out) {
   }
 }
 
-void export_stream(std::shared_ptr<tables::Opened> opened, Selection selection, ArrowArrayStream& out) {
+void export_stream(std::shared_ptr<tables::Opened> opened, TableSelection selection, ArrowArrayStream& out) {
   auto stream = std::make_unique<Stream>();
   stream->opened = std::move(opened);
   stream->process = selection.first_process;

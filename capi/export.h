@@ -12,16 +12,16 @@
 namespace tapelens::capi {
 
 // Selects rows and columns of a table.
-struct Selection {
+struct TableSelection {
   const tables::Table* table = nullptr;
   std::vector<const tables::TableColumn*> columns;
   uint32_t first_process = 0, last_process = 0;  // [first, last); one process for a shared table
 };
 
 // A struct with a child for each column. The caller must release `out`.
-void export_schema(const Selection& selection, ArrowSchema& out);
+void export_schema(const TableSelection& selection, ArrowSchema& out);
 // The most rows of a batch; batches are made on demand.
 inline constexpr uint64_t kBatchRows = 1 << 17;
-void export_stream(std::shared_ptr<tables::Opened> opened, Selection selection, ArrowArrayStream& out);
+void export_stream(std::shared_ptr<tables::Opened> opened, TableSelection selection, ArrowArrayStream& out);
 
 }  // namespace tapelens::capi

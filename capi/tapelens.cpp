@@ -70,9 +70,9 @@ std::string names(const auto& all) {
   return text;
 }
 
-Result<capi::Selection> selected(const tapelens_recording* recording, const tapelens_selection* wanted) {
+Result<capi::TableSelection> selected(const tapelens_recording* recording, const tapelens_selection* wanted) {
   if (recording == nullptr || wanted == nullptr || wanted->table == nullptr) return usage("no table is named");
-  capi::Selection selection;
+  capi::TableSelection selection;
   selection.table = tables::table_named(wanted->table);
   if (selection.table == nullptr) {
     return usage("unknown table '" + std::string(wanted->table) + "': the tables are " + names(tables::all_tables()));

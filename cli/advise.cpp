@@ -138,7 +138,7 @@ std::pair<std::string, std::string> option_of(const std::string& text) {
 
 // --apply and --allow, for the advisor.
 std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptions& options) {
-  policy::Settings settings = read_applying(sub, options);
+  policy::RewriteSettings settings = read_applying(sub, options);
   if (!settings.on) return std::nullopt;
   advise::Applying made{std::move(settings), ""};
   for (const auto* words : {&options.apply, &options.allow}) {
@@ -149,7 +149,7 @@ std::optional<advise::Applying> applied(const CLI::App& sub, const ApplyingOptio
 
 }  // namespace
 
-Run declare_advise(CLI::App& sub) {
+CommandFunction declare_advise(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens advise run.tapelens   the changes to make, in order\n"

@@ -44,7 +44,7 @@ void check_id(const std::string& id) {
                                             (meant ? "; did you mean '" + *meant + "'?" : ""));
 }
 
-void set_level(const std::string& level, policy::Settings& applying) {
+void set_level(const std::string& level, policy::RewriteSettings& applying) {
   if (!applying.level.empty() && applying.level != level) {
     throw CLI::ValidationError(
         "--apply", applying.level + " and " + level + " were both given: each level contains the one before it");
@@ -52,7 +52,7 @@ void set_level(const std::string& level, policy::Settings& applying) {
   applying.level = level;
 }
 
-void read_plan_into(const std::string& path, const std::vector<std::string>& known, policy::Settings& applying) {
+void read_plan_into(const std::string& path, const std::vector<std::string>& known, policy::RewriteSettings& applying) {
   auto plan = read_plan(path, known);
   if (!plan) throw CLI::ValidationError("--apply", plan.error().message);
   if (!plan->level.empty()) set_level(plan->level, applying);
@@ -64,11 +64,11 @@ void read_plan_into(const std::string& path, const std::vector<std::string>& kno
 
 std::vector<std::string> level_names() {
   std::vector<std::string> names;
-  for (const policy::Group& group : policy::kGroups) names.emplace_back(group.name);
+  for (const policy::Preset& group : policy::kPresets) names.emplace_back(group.name);
   return names;
 }
 
-void read_apply(const std::string& text, const std::vector<std::string>& known, policy::Settings& applying) {
+void read_apply(const std::string& text, const std::vector<std::string>& known, policy::RewriteSettings& applying) {
   if (policy::highest_level(text) != policy::kNone) {
     set_level(text, applying);
     return;
@@ -131,8 +131,8 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options) {
                  ->type_name("PATH"));
 }
 
-policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
-  policy::Settings applying;
+policy::RewriteSettings read_applying(const CLI::App& sub, const ApplyingOptions& options) {
+  policy::RewriteSettings applying;
   applying.on = !options.apply.empty() || !options.allow.empty();
   const CLI::Option* fit = sub.get_option_no_throw("--fit");
   const bool plans = fit != nullptr && fit->count() > 0;
@@ -168,7 +168,7 @@ policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& optio
   return applying;
 }
 
-Rewriting::Rewriting(policy::Settings settings) : environment_(policy::environment_of({}, "")) {
+Rewriting::Rewriting(policy::RewriteSettings settings) : environment_(policy::environment_of({}, "")) {
   if (!settings.on) return;
   if (!folder_.emplace()) {
     reason_ = folder_->reason();
@@ -177,7 +177,7 @@ Rewriting::Rewriting(policy::Settings settings) : environment_(policy::environme
   write(std::move(settings));
 }
 
-void Rewriting::write(policy::Settings settings) {
+void Rewriting::write(policy::RewriteSettings settings) {
   const std::string plan = folder_->path() + "/plan";
   if (!settings.sites.empty()) {
     std::ofstream file(plan);

@@ -33,12 +33,12 @@ void add_applying_options(CLI::App& sub, ApplyingOptions& options);
 // The requested settings; `on` if the user requests any rewrite. Throws CLI::ValidationError with one sentence for an
 // unknown rewrite, an invalid plan or number, or an option that has no effect without --apply.
 // With --fit, which chooses the rewrites, --host-memory is a limit for the choice.
-policy::Settings read_applying(const CLI::App& sub, const ApplyingOptions& options);
+policy::RewriteSettings read_applying(const CLI::App& sub, const ApplyingOptions& options);
 
 // Passes settings to the probe of one run, and reads its counts. If rewrites apply, it owns a temporary folder.
 class Rewriting {
  public:
-  explicit Rewriting(policy::Settings settings);
+  explicit Rewriting(policy::RewriteSettings settings);
   // Why the settings cannot be passed to the probe, for the user; empty if they can.
   const std::string& reason() const { return reason_; }
   // Without rewrites it clears the settings that this process inherited.
@@ -46,7 +46,7 @@ class Rewriting {
   TallySums tally() const;  // after the run
 
  private:
-  void write(policy::Settings settings);
+  void write(policy::RewriteSettings settings);
   std::optional<TemporaryFolder> folder_;
   Environment environment_;
   std::string reason_;

@@ -41,7 +41,7 @@ int exit_code_of(const compile_budget::Sweep& found) {
 }
 
 int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
-                   const std::optional<simulated::Settings>& gpu, const std::vector<double>& budgets) {
+                   const std::optional<simulated::GpuSettings>& gpu, const std::vector<double>& budgets) {
   const trace::OutputOptions output =
       rendering(options.output, result_kind("budget", options.format), {}, common.inputs);
   if (const int code = check_outputs({output})) return code;
@@ -71,7 +71,7 @@ int budget_command(const BudgetOptions& options, ExperimentRuns::Common common,
 
 }  // namespace
 
-Run declare_budget(CLI::App& sub) {
+CommandFunction declare_budget(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens budget -- python train.py\n"

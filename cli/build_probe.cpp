@@ -310,7 +310,7 @@ int build_probe(const BuildProbeOptions& options) {
 
 }  // namespace
 
-Run declare_build_probe(CLI::App& sub) {
+CommandFunction declare_build_probe(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens build-probe   the PyTorch of the python3 on PATH\n"

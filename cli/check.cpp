@@ -4,14 +4,14 @@
 #include <memory>
 
 #include "analyzer/compare/renderings.h"
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 #include "cli/checking.h"
 #include "cli/commands.h"
 #include "cli/gate_settings.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/snapshot_file.h"
+#include "cli/run_figures_file.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -68,7 +68,7 @@ trace::Result<compare::Limits> limits_of(const GateSettings& settings) {
 std::string lists(const std::vector<std::string>& reasons) { return joined(reasons, "; "); }
 
 // Writes a new baseline. It must be of a complete run: a baseline without all data would allow anything.
-int write_baseline(const CheckCommand& command, const trace::OutputOptions& output, const compare::Snapshot& run,
+int write_baseline(const CheckCommand& command, const trace::OutputOptions& output, const compare::RunFigures& run,
                    const check::SourceTree& tree) {
   if (!run.incomplete.empty()) {
     say(command.file + ": is not complete, so no baseline is made of it: " + lists(run.incomplete));
@@ -78,7 +78,7 @@ int write_baseline(const CheckCommand& command, const trace::OutputOptions& outp
 }
 
 // The repository that contains the program's files; if none does, the first candidate.
-check::SourceTree tree_of(const compare::Snapshot& run, const std::string& file) {
+check::SourceTree tree_of(const compare::RunFigures& run, const std::string& file) {
   const std::vector<check::SourceTree> trees = check::source_trees(file);
   for (const check::SourceTree& tree : trees) {
     for (const compare::SourceVersion& source : run.sources) {
@@ -99,7 +99,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   stay_within_memory();
   advise::Checks checks = all_checks();
   const compare::FindText text_of = find_texts(command.file);
-  auto run = read_snapshot(command.file, "this run", checks, text_of);
+  auto run = read_run_figures(command.file, "this run", checks, text_of);
   if (!run) return fail(run.error());
   compare::Rendering how{style_of(command.output, command.color), {}, TAPELENS_VERSION};
   how.style.rows = static_cast<size_t>(command.top);
@@ -112,7 +112,7 @@ int check_command(const CheckCommand& command, const GateSettings& settings, con
   }
   std::optional<compare::Comparison> comparison;
   if (!settings.baseline.empty()) {
-    auto baseline = read_snapshot(settings.baseline, "the baseline", checks, find_texts(settings.baseline));
+    auto baseline = read_run_figures(settings.baseline, "the baseline", checks, find_texts(settings.baseline));
     if (!baseline) return fail(baseline.error());
     auto made = compare::compare(std::move(*baseline), *run, find_texts(settings.baseline), text_of);
     if (!made) return fail({command.file + ": " + made.error().message, made.error().kind});
@@ -135,7 +135,7 @@ std::vector<std::string> format_names() {
 
 }  // namespace
 
-Run declare_check(CLI::App& sub) {
+CommandFunction declare_check(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens check run.tapelens --budget 'peak<=6GiB'   a budget\n"

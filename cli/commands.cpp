@@ -8,28 +8,32 @@ namespace {
 constexpr const char* kRuns = "COMMAND [ARGUMENTS...]";
 
 constexpr Command kCommands[] = {
-    {"record", "Record a training program into one file", Group::record, "record", declare_record, kRuns},
-    {"run", "Run a training program with rewrites or on a simulated GPU, without recording it", Group::record, "run",
-     declare_run, kRuns},
-    {"seal", "Recover the recording of a crashed run", Group::record, "seal", declare_seal},
-    {"import", "Convert a memory snapshot of PyTorch to a recording", Group::record, "import", declare_import},
-    {"report", "Report the memory at the peak and its holders", Group::read, "report", declare_report},
-    {"advise", "Find avoidable memory and predict the peak without it", Group::read, "advise", declare_advise, nullptr,
-     "--list [CHECK]"},
-    {"view", "Show a recording in a window", Group::read, "gui", declare_view},
-    {"export", "Convert a recording to the format of another tool", Group::read, "export", declare_export},
-    {"diff", "Compare the memory of two runs", Group::compare, "diff", declare_diff},
-    {"check", "Fail if memory exceeds a budget or regresses from a baseline", Group::compare, "check", declare_check},
-    {"ranks", "Compare the ranks of a run and find outliers", Group::compare, "ranks", declare_ranks},
-    {"verify", "Prove that a rewritten or patched program has the same gradients", Group::compare, "verify",
+    {"record", "Record a training program into one file", CommandGroup::record, "record", declare_record, kRuns},
+    {"run", "Run a training program with rewrites or on a simulated GPU, without recording it", CommandGroup::record,
+     "run", declare_run, kRuns},
+    {"seal", "Recover the recording of a crashed run", CommandGroup::record, "seal", declare_seal},
+    {"import", "Convert a memory snapshot of PyTorch to a recording", CommandGroup::record, "import", declare_import},
+    {"report", "Report the memory at the peak and its holders", CommandGroup::read, "report", declare_report},
+    {"advise", "Find avoidable memory and predict the peak without it", CommandGroup::read, "advise", declare_advise,
+     nullptr, "--list [CHECK]"},
+    {"view", "Show a recording in a window", CommandGroup::read, "gui", declare_view},
+    {"export", "Convert a recording to the format of another tool", CommandGroup::read, "export", declare_export},
+    {"diff", "Compare the memory of two runs", CommandGroup::compare, "diff", declare_diff},
+    {"check", "Fail if memory exceeds a budget or regresses from a baseline", CommandGroup::compare, "check",
+     declare_check},
+    {"ranks", "Compare the ranks of a run and find outliers", CommandGroup::compare, "ranks", declare_ranks},
+    {"verify", "Prove that a rewritten or patched program has the same gradients", CommandGroup::compare, "verify",
      declare_verify, kRuns},
-    {"fit", "Find the largest batch that fits on a GPU, without the GPU", Group::fit, "fit", declare_fit, kRuns,
+    {"fit", "Find the largest batch that fits on a GPU, without the GPU", CommandGroup::fit, "fit", declare_fit, kRuns,
      "--list-gpus"},
-    {"budget", "Measure the activation memory budgets of torch.compile", Group::fit, "budget", declare_budget, kRuns},
-    {"doctor", "Check whether this machine can record a program", Group::setup, "doctor", declare_doctor, "[PROGRAM]"},
-    {"build-probe", "Build a probe for an unsupported PyTorch build", Group::setup, "install", declare_build_probe},
-    {"completion", "Print the completion script of a shell", Group::setup, "completion", declare_completion},
-    {"man", "Print the manual page of a command", Group::setup, "completion", declare_man},
+    {"budget", "Measure the activation memory budgets of torch.compile", CommandGroup::fit, "budget", declare_budget,
+     kRuns},
+    {"doctor", "Check whether this machine can record a program", CommandGroup::setup, "doctor", declare_doctor,
+     "[PROGRAM]"},
+    {"build-probe", "Build a probe for an unsupported PyTorch build", CommandGroup::setup, "install",
+     declare_build_probe},
+    {"completion", "Print the completion script of a shell", CommandGroup::setup, "completion", declare_completion},
+    {"man", "Print the manual page of a command", CommandGroup::setup, "completion", declare_man},
 };
 
 struct FormerCommand {
@@ -61,17 +65,17 @@ void replace_former_option(const CLI::App& sub, std::string& word) {
 
 }  // namespace
 
-const char* title_of(Group group) {
+const char* title_of(CommandGroup group) {
   switch (group) {
-    case Group::record:
+    case CommandGroup::record:
       return "Record and run";
-    case Group::read:
+    case CommandGroup::read:
       return "Read a recording";
-    case Group::compare:
+    case CommandGroup::compare:
       return "Compare and gate";
-    case Group::fit:
+    case CommandGroup::fit:
       return "Fit a GPU";
-    case Group::setup:
+    case CommandGroup::setup:
       break;
   }
   return "Set up";

@@ -29,21 +29,22 @@ using Words = std::vector<std::string>;
 
 // Runs a command whose options have been parsed; returns its exit code. `command`: the words after `--`, unchanged.
 // Throws CLI::ParseError for wrong usage.
-using Run = std::function<int(const Words& command)>;
+using CommandFunction = std::function<int(const Words& command)>;
 
 // The groups of commands in --help, in its order.
-enum class Group : uint8_t { record, read, compare, fit, setup };
-inline constexpr Group kGroups[] = {Group::record, Group::read, Group::compare, Group::fit, Group::setup};
-const char* title_of(Group group);
+enum class CommandGroup : uint8_t { record, read, compare, fit, setup };
+inline constexpr CommandGroup kCommandGroups[] = {CommandGroup::record, CommandGroup::read, CommandGroup::compare,
+                                                  CommandGroup::fit, CommandGroup::setup};
+const char* title_of(CommandGroup group);
 
 struct Command {
   const char* name;
   const char* summary;  // a line in the imperative
-  Group group;
-  const char* page;               // its page: "record" is docs/record.md
-  Run (*declare)(CLI::App& sub);  // declares the options and the text below them in --help
-  const char* rest = nullptr;     // the arguments after `--` in the usage; null: the command takes none
-  const char* instead = nullptr;  // the options of a second usage, which needs neither arguments nor `rest`
+  CommandGroup group;
+  const char* page;                           // its page: "record" is docs/record.md
+  CommandFunction (*declare)(CLI::App& sub);  // declares the options and the text below them in --help
+  const char* rest = nullptr;                 // the arguments after `--` in the usage; null: the command takes none
+  const char* instead = nullptr;              // the options of a second usage, which needs neither arguments nor `rest`
 };
 
 // In the order of --help.
@@ -55,23 +56,23 @@ std::vector<std::string> usages_of(const CLI::App& app);
 // Replaces the former names of commands and options, which scripts may use. No help text has them.
 void replace_former_names(const CLI::App& app, Words& arguments);
 
-Run declare_record(CLI::App& sub);
-Run declare_run(CLI::App& sub);
-Run declare_verify(CLI::App& sub);
-Run declare_fit(CLI::App& sub);
-Run declare_budget(CLI::App& sub);
-Run declare_report(CLI::App& sub);
-Run declare_advise(CLI::App& sub);
-Run declare_diff(CLI::App& sub);
-Run declare_ranks(CLI::App& sub);
-Run declare_export(CLI::App& sub);
-Run declare_check(CLI::App& sub);
-Run declare_view(CLI::App& sub);
-Run declare_seal(CLI::App& sub);
-Run declare_build_probe(CLI::App& sub);
-Run declare_import(CLI::App& sub);
-Run declare_doctor(CLI::App& sub);
-Run declare_completion(CLI::App& sub);
-Run declare_man(CLI::App& sub);
+CommandFunction declare_record(CLI::App& sub);
+CommandFunction declare_run(CLI::App& sub);
+CommandFunction declare_verify(CLI::App& sub);
+CommandFunction declare_fit(CLI::App& sub);
+CommandFunction declare_budget(CLI::App& sub);
+CommandFunction declare_report(CLI::App& sub);
+CommandFunction declare_advise(CLI::App& sub);
+CommandFunction declare_diff(CLI::App& sub);
+CommandFunction declare_ranks(CLI::App& sub);
+CommandFunction declare_export(CLI::App& sub);
+CommandFunction declare_check(CLI::App& sub);
+CommandFunction declare_view(CLI::App& sub);
+CommandFunction declare_seal(CLI::App& sub);
+CommandFunction declare_build_probe(CLI::App& sub);
+CommandFunction declare_import(CLI::App& sub);
+CommandFunction declare_doctor(CLI::App& sub);
+CommandFunction declare_completion(CLI::App& sub);
+CommandFunction declare_man(CLI::App& sub);
 
 }  // namespace tapelens::cli

@@ -288,7 +288,7 @@ constexpr Shell kShells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", 
 
 }  // namespace
 
-Run declare_completion(CLI::App& sub) {
+CommandFunction declare_completion(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  source <(tapelens completion bash)\n"

@@ -8,7 +8,7 @@
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/snapshot_file.h"
+#include "cli/run_figures_file.h"
 #include "cli/text.h"
 
 namespace tapelens::cli {
@@ -28,9 +28,9 @@ int diff_command(const DiffCommand& command) {
   stay_within_memory();
   advise::Checks checks = all_checks();
   const compare::FindText text_of_a = find_texts(command.a), text_of_b = find_texts(command.b);
-  auto a = read_snapshot(command.a, "A", checks, text_of_a);
+  auto a = read_run_figures(command.a, "A", checks, text_of_a);
   if (!a) return fail(a.error());
-  auto b = read_snapshot(command.b, "B", checks, text_of_b);
+  auto b = read_run_figures(command.b, "B", checks, text_of_b);
   if (!b) return fail(b.error());
   const auto comparison = compare::compare(std::move(*a), std::move(*b), text_of_a, text_of_b);
   if (!comparison) return fail({command.b + ": " + comparison.error().message, comparison.error().kind});
@@ -46,7 +46,7 @@ int diff_command(const DiffCommand& command) {
 
 }  // namespace
 
-Run declare_diff(CLI::App& sub) {
+CommandFunction declare_diff(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens diff main.tapelens run.tapelens   the memory that grew, shrank, came and went\n"

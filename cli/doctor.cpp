@@ -189,7 +189,7 @@ int doctor(const std::vector<std::string>& command) {
 
 }  // namespace
 
-Run declare_doctor(CLI::App& sub) {
+CommandFunction declare_doctor(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens doctor   the python3 on PATH\n"

@@ -15,7 +15,7 @@ namespace tapelens::cli {
 using experiment::Attempt;
 using trace::Error;
 
-std::string ExperimentRuns::add_gpu(const std::string& gpu, const std::optional<simulated::Settings>& settings) {
+std::string ExperimentRuns::add_gpu(const std::string& gpu, const std::optional<simulated::GpuSettings>& settings) {
   auto& simulation = simulations_[gpu];
   simulation = std::make_unique<Simulation>(settings, common_.command);
   return simulation->reason();
@@ -80,9 +80,9 @@ trace::Result<std::optional<Attempt>> ExperimentRuns::run(const experiment::Vari
   attempt.was_ended = run.end.was_ended;
   attempt.exit_code = run.end.was_ended ? 0 : run.end.exit_code;
   if (!run.sealed.processes.empty()) {
-    auto reading = experiment::read_recording(recording);
-    if (!reading) return reading.error();
-    attempt.reading = std::move(*reading);
+    auto measured = experiment::read_recording(recording);
+    if (!measured) return measured.error();
+    attempt.measured = std::move(*measured);
   }
   if (variation.rewrites.on) {
     const TallySums tally = rewriting.tally();

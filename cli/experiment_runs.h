@@ -35,7 +35,7 @@ class ExperimentRuns final : public experiment::Runs {
 
   // Declares a GPU of Variation::gpu before the first run; no settings: the machine's own devices. Returns why such a
   // GPU cannot be simulated, for the user; empty if it can.
-  std::string add_gpu(const std::string& gpu, const std::optional<simulated::Settings>& settings);
+  std::string add_gpu(const std::string& gpu, const std::optional<simulated::GpuSettings>& settings);
   // Why recording is impossible, for the user; empty if it is possible.
   const std::string& reason() const { return preload_.reason(); }
 

@@ -94,7 +94,7 @@ int export_command(const ExportCommand& command) {
 
 }  // namespace
 
-Run declare_export(CLI::App& sub) {
+CommandFunction declare_export(CLI::App& sub) {
   std::vector<std::string> names;
   std::string formats;
   for (const exporting::Format* format : exporting::formats()) {

@@ -34,7 +34,7 @@ struct FitOptions {
 };
 
 // The rewrites of a further search on each GPU, with their name in the result.
-using Applied = std::pair<std::string, policy::Settings>;
+using Applied = std::pair<std::string, policy::RewriteSettings>;
 
 // "lossless", "plan.json and shared-save"
 std::string what_is_applied(const ApplyingOptions& options) {
@@ -47,7 +47,7 @@ std::string what_is_applied(const ApplyingOptions& options) {
 // that offload: the user has said that there is memory for it.
 std::vector<Applied> read_applied(const CLI::App& sub, const ApplyingOptions& options) {
   if (std::ranges::count(options.apply, fit::kAuto) == 0) {
-    policy::Settings applying = read_applying(sub, options);
+    policy::RewriteSettings applying = read_applying(sub, options);
     if (!applying.on) return {};
     return {{what_is_applied(options), std::move(applying)}};
   }
@@ -57,8 +57,8 @@ std::vector<Applied> read_applied(const CLI::App& sub, const ApplyingOptions& op
   const auto with = [&](const plan::Choice& choice) {
     ApplyingOptions one = options;
     one.apply = {choice.level};
-    policy::Settings applying = read_applying(sub, one);
-    const policy::Settings chosen = plan::settings_of(choice);
+    policy::RewriteSettings applying = read_applying(sub, one);
+    const policy::RewriteSettings chosen = plan::settings_of(choice);
     applying.budget = chosen.budget;
     applying.allowed = chosen.allowed;
     return applying;
@@ -101,8 +101,8 @@ int exit_code_of(const fit::Fit& found) {
   return any_fits ? kFine : any_known ? kNo : kCommandFailed;
 }
 
-int fit_command(const FitOptions& options, ExperimentRuns::Common common, fit::Wanted wanted,
-                const std::vector<simulated::Settings>& gpus) {
+int fit_command(const FitOptions& options, ExperimentRuns::Common common, fit::SearchSpace wanted,
+                const std::vector<simulated::GpuSettings>& gpus) {
   const trace::OutputOptions output = rendering(options.output, result_kind("fit", options.format), {}, common.inputs);
   if (const int code = check_outputs({output})) return code;
   std::optional<TemporaryFolder> temporary;
@@ -133,7 +133,7 @@ int fit_command(const FitOptions& options, ExperimentRuns::Common common, fit::W
 
 }  // namespace
 
-Run declare_fit(CLI::App& sub) {
+CommandFunction declare_fit(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens fit --gpu A100-40GB -- python train.py   does it fit?\n"
@@ -193,10 +193,10 @@ Run declare_fit(CLI::App& sub) {
       throw CLI::ParseError("no command to run: tapelens fit --gpu A100-40GB -- python train.py", kUsage);
     }
     const std::vector<Applied> applied = read_applied(sub, options->applying);
-    fit::Wanted wanted;
+    fit::SearchSpace wanted;
     wanted.sizes = read_sizes(*options, command);
     wanted.every = options->every;
-    std::vector<simulated::Settings> gpus;
+    std::vector<simulated::GpuSettings> gpus;
     for (const std::string& gpu : options->gpus) {
       if (std::ranges::count(options->gpus, gpu) > 1) {
         throw CLI::ValidationError("--gpu", "'" + gpu + "' was given more than once");

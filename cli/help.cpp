@@ -39,7 +39,7 @@ void add_options(Page& page, const CLI::App& app, bool is_positional, const char
 void add_commands(Page& page) {
   unsigned width = 0;
   for (const Command& command : commands()) width = std::max(width, text::columns(command.name));
-  for (const Group group : kGroups) {
+  for (const CommandGroup group : kCommandGroups) {
     page.line("");
     page.line(std::string(title_of(group)) + ":");
     for (const Command& command : commands()) {

@@ -42,7 +42,7 @@ int import_file(const ImportCommand& command) {
 
 }  // namespace
 
-Run declare_import(CLI::App& sub) {
+CommandFunction declare_import(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens import snapshot.pickle -o snapshot.tapelens\n"

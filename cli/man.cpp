@@ -47,7 +47,7 @@ void add_options(std::string& page, const CLI::App& app) {
 
 void add_commands(std::string& page) {
   page += ".SH COMMANDS\n";
-  for (const Group group : kGroups) {
+  for (const CommandGroup group : kCommandGroups) {
     page += ".SS " + troff(title_of(group)) + "\n";
     for (const Command& command : commands()) {
       if (command.group != group) continue;
@@ -156,7 +156,7 @@ int write_all(const CLI::App& app, const std::string& folder, bool is_forced) {
 
 }  // namespace
 
-Run declare_man(CLI::App& sub) {
+CommandFunction declare_man(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens man record   the page of a command, as text in a terminal\n"

@@ -167,7 +167,7 @@ std::optional<KeptPlan> PlanCache::read() const {
   auto selection = read_plan(path_, known_rewrites());
   if (!selection) return std::nullopt;
   kept.rewrites.on = !selection->level.empty();
-  static_cast<policy::Selection&>(kept.rewrites) = std::move(*selection);
+  static_cast<policy::RewriteSelection&>(kept.rewrites) = std::move(*selection);
   return kept;
 }
 
@@ -176,7 +176,7 @@ void PlanCache::write(const plan::Plan& plan) const {
   const plan::Tried& chosen = plan.tried[*plan.chosen];
   std::vector<std::string> folders = folders_;
   text::Json sources = text::Json::array();
-  for (const experiment::Source& source : chosen.reading.sources) {
+  for (const experiment::CodeFile& source : chosen.measured.sources) {
     sources.push_back({source.path, source.bytes, source.hash});
     if (source.is_own) folders.push_back(fs::path(source.path).parent_path().string());
   }

@@ -14,10 +14,10 @@
 namespace tapelens::cli {
 
 struct KeptPlan {
-  policy::Settings rewrites;  // off: the program fits without them
-  std::string made;           // "2026-11-27 14:38"
-  std::string options;        // "--apply bitwise"; empty: no rewrites
-  plan::Bytes bytes{};        // the need of the program with them
+  policy::RewriteSettings rewrites;  // off: the program fits without them
+  std::string made;                  // "2026-11-27 14:38"
+  std::string options;               // "--apply bitwise"; empty: no rewrites
+  plan::Bytes bytes{};               // the need of the program with them
 };
 
 // The place of one plan, for a command, its environment, the devices, the wanted memory, and this Tapelens.

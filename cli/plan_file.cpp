@@ -70,7 +70,7 @@ std::string name_of(size_t number, const Site& site) {
 }
 
 // The level and the budget. Returns the error in one sentence; empty if none.
-std::string take_level(const Json& plan, policy::Selection& selection) {
+std::string take_level(const Json& plan, policy::RewriteSelection& selection) {
   if (std::string wrong = take_text(plan, "level", selection.level); !wrong.empty()) return wrong;
   if (!selection.level.empty() && policy::highest_level(selection.level) == policy::kNone) {
     return "unknown level '" + selection.level + "'";
@@ -83,7 +83,7 @@ std::string take_level(const Json& plan, policy::Selection& selection) {
 }
 
 // The limit of the memory of the host. Returns the error in one sentence; empty if none.
-std::string take_host_memory(const Json& plan, policy::Selection& selection) {
+std::string take_host_memory(const Json& plan, policy::RewriteSelection& selection) {
   const auto bytes = plan.find("host_memory_bytes");
   if (bytes == plan.end() || bytes->is_null()) return {};
   if (!bytes->is_number_unsigned()) return "'host_memory_bytes' is not a number of bytes";
@@ -92,7 +92,7 @@ std::string take_host_memory(const Json& plan, policy::Selection& selection) {
 }
 
 // The rewrites that are allowed at all sites. Returns the error in one sentence; empty if none.
-std::string take_allowed(const Json& plan, const std::vector<std::string>& known, policy::Selection& selection) {
+std::string take_allowed(const Json& plan, const std::vector<std::string>& known, policy::RewriteSelection& selection) {
   const auto allow = plan.find("allow");
   if (allow == plan.end() || allow->is_null()) return {};
   if (!allow->is_array()) return "'allow' is not a list";
@@ -109,7 +109,7 @@ std::string take_allowed(const Json& plan, const std::vector<std::string>& known
 }
 
 // The error in one sentence; empty if none.
-std::string take_sites(const Json& sites, const std::vector<std::string>& known, policy::Selection& selection) {
+std::string take_sites(const Json& sites, const std::vector<std::string>& known, policy::RewriteSelection& selection) {
   for (size_t i = 0; i < sites.size(); ++i) {
     Site site;
     const Json& json = sites[i];
@@ -144,7 +144,7 @@ std::string check_version(const Json& plan) {
 
 }  // namespace
 
-trace::Result<policy::Selection> read_plan(const std::string& path, const std::vector<std::string>& known) {
+trace::Result<policy::RewriteSelection> read_plan(const std::string& path, const std::vector<std::string>& known) {
   const auto failed = [&](const std::string& what) { return trace::Error{path + ": " + what}; };
   const auto text = trace::read_regular_file(path, kMostPlanBytes);
   if (!text) return failed("cannot be read: " + text.error().message);
@@ -157,7 +157,7 @@ trace::Result<policy::Selection> read_plan(const std::string& path, const std::v
     return failed(std::string("it is not a plan: its JSON is nested too deeply") + kWriteOne);
   }
   if (const std::string wrong = check_version(plan); !wrong.empty()) return failed(wrong);
-  policy::Selection selection;
+  policy::RewriteSelection selection;
   if (const std::string wrong = take_level(plan, selection); !wrong.empty()) return failed(wrong);
   if (const std::string wrong = take_allowed(plan, known, selection); !wrong.empty()) return failed(wrong);
   if (const std::string wrong = take_host_memory(plan, selection); !wrong.empty()) return failed(wrong);

@@ -45,11 +45,11 @@ Planned planned_by_runs(const ToFit& to_fit) {
                        .limit = kLimit,
                        .inputs = files_in_command(command)});
   if (!runs.reason().empty()) return {{}, {}, fail({runs.reason(), trace::ErrorKind::usage})};
-  plan::Wanted wanted{.size = plan::Bytes{static_cast<int64_t>(size)},
-                      .gpu = kSmall,
-                      .roomy = gpu ? kRoomy : "",
-                      .host_memory = host_memory};
-  std::optional<simulated::Settings> device = gpu;
+  plan::Constraints wanted{.size = plan::Bytes{static_cast<int64_t>(size)},
+                           .gpu = kSmall,
+                           .roomy = gpu ? kRoomy : "",
+                           .host_memory = host_memory};
+  std::optional<simulated::GpuSettings> device = gpu;
   if (device) device->bytes = size;
   std::string why = runs.add_gpu(kSmall, device);
   if (device) device->bytes = kRoomyBytes;
@@ -62,7 +62,7 @@ Planned planned_by_runs(const ToFit& to_fit) {
   std::istringstream words(experiment::last_words_text(plan->tried.front(), ""));
   for (std::string line; plan->stop == plan::Stop::failed && std::getline(words, line);) say(text::printable(line));
   if (!plan->chosen) return {{}, {}, plan->stop == plan::Stop::failed ? kCommandFailed : kNo};
-  policy::Settings rewrites = plan::settings_of(plan->tried[*plan->chosen].choice);
+  policy::RewriteSettings rewrites = plan::settings_of(plan->tried[*plan->chosen].choice);
   return {std::move(rewrites), std::move(*plan), 0};
 }
 

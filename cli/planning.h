@@ -14,9 +14,9 @@
 namespace tapelens::cli {
 
 struct Planned {
-  policy::Settings rewrites;  // off: the program fits without them
-  plan::Plan plan;            // has a choice; empty: a kept plan is used
-  int exit_code = 0;          // not 0: nothing was found, and the user knows why
+  policy::RewriteSettings rewrites;  // off: the program fits without them
+  plan::Plan plan;                   // has a choice; empty: a kept plan is used
+  int exit_code = 0;                 // not 0: nothing was found, and the user knows why
 };
 
 // Declares --fit.
@@ -25,10 +25,10 @@ void add_fit_option(CLI::App& sub, std::string& size);
 uint64_t size_to_fit(const std::string& text);
 
 struct ToFit {
-  uint64_t size = 0;                         // bytes
-  std::optional<uint64_t> host_memory{};     // of --host-memory
-  std::optional<simulated::Settings> gpu{};  // simulated; none: the machine's own devices
-  std::string gpu_text;                      // of --gpu
+  uint64_t size = 0;                            // bytes
+  std::optional<uint64_t> host_memory{};        // of --host-memory
+  std::optional<simulated::GpuSettings> gpu{};  // simulated; none: the machine's own devices
+  std::string gpu_text;                         // of --gpu
   std::vector<std::string> command;
 };
 

@@ -36,7 +36,7 @@ int ranks_command(const RanksCommand& command) {
       return true;
     };
   }
-  std::vector<ranks::Source> sources = ranks::read_all(*files, reading);
+  std::vector<ranks::RankFile> sources = ranks::read_all(*files, reading);
   clear_progress_line();
   const auto job = ranks::merge(std::move(sources), {.device = command.device}, TAPELENS_VERSION);
   if (!job) return fail(job.error());
@@ -52,7 +52,7 @@ int ranks_command(const RanksCommand& command) {
 
 }  // namespace
 
-Run declare_ranks(CLI::App& sub) {
+CommandFunction declare_ranks(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens ranks runs/   all *.tapelens in a folder and below\n"

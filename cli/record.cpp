@@ -142,8 +142,8 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   say(line);
 }
 
-int record(const RecordOptions& options, const policy::Settings& applying,
-           const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command) {
+int record(const RecordOptions& options, const policy::RewriteSettings& applying,
+           const std::optional<simulated::GpuSettings>& gpu, const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
   if (!simulation.reason().empty()) {  // the program would behave differently without its GPU
     say(simulation.reason());
@@ -219,7 +219,7 @@ int record(const RecordOptions& options, const policy::Settings& applying,
 
 }  // namespace
 
-Run declare_record(CLI::App& sub) {
+CommandFunction declare_record(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens record -- python train.py --epochs 1\n"

@@ -34,7 +34,7 @@ NamedPeak largest_peak(const report::Report& report) {
   NamedPeak largest;
   for (const report::ProcessFacts& process : report.processes) {
     if (report.options.process && *report.options.process != process.pid) continue;
-    for (const report::Device& device : process.devices) {
+    for (const report::DeviceFacts& device : process.devices) {
       if (report.options.device && *report.options.device != device.device) continue;
       if (device.peak > largest.bytes) largest = {device.device, device.peak};
     }
@@ -85,7 +85,7 @@ int report_command(const ReportCommand& command, const report::Options& options,
 
 }  // namespace
 
-Run declare_report(CLI::App& sub) {
+CommandFunction declare_report(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens report run.tapelens   the peak: its holders and their source lines\n"

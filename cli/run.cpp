@@ -42,8 +42,8 @@ int write_plan(const RunOptions& options, const plan::Plan& plan, const std::vec
   return code;
 }
 
-int run(const RunOptions& options, const policy::Settings& applying, const std::optional<simulated::Settings>& gpu,
-        const std::vector<std::string>& command) {
+int run(const RunOptions& options, const policy::RewriteSettings& applying,
+        const std::optional<simulated::GpuSettings>& gpu, const std::vector<std::string>& command) {
   const Simulation simulation(gpu, command);
   if (!simulation.reason().empty()) {  // the program would behave differently without its GPU
     say(simulation.reason());
@@ -84,7 +84,7 @@ int run(const RunOptions& options, const policy::Settings& applying, const std::
 
 }  // namespace
 
-Run declare_run(CLI::App& sub) {
+CommandFunction declare_run(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens run --apply lossless -- python train.py\n"
@@ -118,8 +118,8 @@ Run declare_run(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to run: tapelens run --apply lossless -- python train.py", kUsage);
     }
-    policy::Settings applying = read_applying(sub, options->applying);
-    const std::optional<simulated::Settings> gpu = read_simulating(sub, options->simulating);
+    policy::RewriteSettings applying = read_applying(sub, options->applying);
+    const std::optional<simulated::GpuSettings> gpu = read_simulating(sub, options->simulating);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
       const uint64_t size = size_to_fit(options->fit);

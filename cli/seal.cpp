@@ -55,7 +55,7 @@ int seal(const SealCommand& options) {
 
 }  // namespace
 
-Run declare_seal(CLI::App& sub) {
+CommandFunction declare_seal(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens seal run.tapelens.spool -o run.tapelens\n"

@@ -28,7 +28,7 @@ namespace tapelens::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using simulated::Settings;
+using simulated::GpuSettings;
 using trace::Error;
 
 constexpr uint64_t kMostSimulatedRanks = 1 << 20;
@@ -64,7 +64,7 @@ uint16_t free_port() {
 
 // The variables that torchrun sets for rank 0. The others wait for rank 0, so only it can run alone. All NCCL ids come
 // from one rank, instead of one of every 128 ranks.
-void put_rank(Environment& environment, const Settings& gpu) {
+void put_rank(Environment& environment, const GpuSettings& gpu) {
   environment.insert(environment.end(), {{"WORLD_SIZE", std::to_string(gpu.world)},
                                          {"LOCAL_WORLD_SIZE", std::to_string(gpu.count)},
                                          {"RANK", "0"},
@@ -105,11 +105,11 @@ void add_simulation_details(CLI::App& sub, SimulatingOptions& options) {
       ->type_name("SIZE");
 }
 
-Settings settings_of(const SimulatingOptions& options) {
+GpuSettings settings_of(const SimulatingOptions& options) {
   if (!stubs::kRunHere) throw CLI::ValidationError("--gpu", "GPUs are simulated on x86-64 processors only");
   const auto request = simulated::read_request(options.gpu, parse_bytes);
   if (!request) throw CLI::ValidationError("--gpu", request.error().message);
-  Settings gpu;
+  GpuSettings gpu;
   gpu.count = request->count;
   gpu.bytes = request->bytes;
   const simulated::Card& card = *request->card;
@@ -139,7 +139,7 @@ Settings settings_of(const SimulatingOptions& options) {
   return gpu;
 }
 
-std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
+std::optional<GpuSettings> read_simulating(const CLI::App& sub, const SimulatingOptions& options) {
   if (!options.gpu.empty()) return settings_of(options);
   for (const char* dependent : {"--world", "--cudnn-workspace"}) {
     if (sub.get_option(dependent)->count() > 0) {
@@ -152,7 +152,7 @@ std::optional<Settings> read_simulating(const CLI::App& sub, const SimulatingOpt
   return {};
 }
 
-Simulation::Simulation(const std::optional<Settings>& gpu, const std::vector<std::string>& command) {
+Simulation::Simulation(const std::optional<GpuSettings>& gpu, const std::vector<std::string>& command) {
   if (!gpu) return;
   on_ = true;
   if (const auto made = make(*gpu, command); !made) reason_ = made.error().message;
@@ -175,7 +175,7 @@ void Simulation::explain(const ChildEnd& end) const {
       "only a real GPU has it");
 }
 
-trace::Status Simulation::make(Settings gpu, const std::vector<std::string>& command) {
+trace::Status Simulation::make(GpuSettings gpu, const std::vector<std::string>& command) {
   const std::string device = library_folder() + "/" + simulated::kLibraryName;
   std::error_code error;
   if (!fs::is_regular_file(device, error)) {

@@ -25,17 +25,17 @@ void add_simulating_options(CLI::App& sub, SimulatingOptions& options);
 void add_simulation_details(CLI::App& sub, SimulatingOptions& options);
 
 // The requested GPUs. Throws CLI::ValidationError with one sentence.
-simulated::Settings settings_of(const SimulatingOptions& options);
+simulated::GpuSettings settings_of(const SimulatingOptions& options);
 
 // The requested GPUs; none without --gpu. Throws CLI::ValidationError with one sentence.
-std::optional<simulated::Settings> read_simulating(const CLI::App& sub, const SimulatingOptions& options);
+std::optional<simulated::GpuSettings> read_simulating(const CLI::App& sub, const SimulatingOptions& options);
 
 // The stand-ins for the CUDA libraries of one run, in a temporary folder that this object owns.
 class Simulation {
  public:
   // Without a GPU, the object has no reason, libraries or environment. A simulation that this process inherited stays
   // active: `tapelens run --gpu H100 -- tapelens record ...`.
-  Simulation(const std::optional<simulated::Settings>& gpu, const std::vector<std::string>& command);
+  Simulation(const std::optional<simulated::GpuSettings>& gpu, const std::vector<std::string>& command);
   bool on() const { return on_; }
   // Why the GPU cannot be simulated, for the user; empty if it can.
   const std::string& reason() const { return reason_; }
@@ -48,7 +48,7 @@ class Simulation {
   void explain(const ChildEnd& end) const;
 
  private:
-  trace::Status make(simulated::Settings gpu, const std::vector<std::string>& command);
+  trace::Status make(simulated::GpuSettings gpu, const std::vector<std::string>& command);
   bool on_ = false;
   std::optional<TemporaryFolder> folder_;
   std::string reason_, preloads_, reads_;  // reads_: the folder in TAPELENS_SIMULATED_READS

@@ -6,7 +6,7 @@
 
 #include "analyzer/check/sources.h"
 #include "cli/child.h"
-#include "cli/snapshot_file.h"
+#include "cli/run_figures_file.h"
 #include "trace/checksum.h"
 #include "trace/regular_file.h"
 

@@ -36,7 +36,8 @@ int exit_code_of(verify::Answer answer) {
   return answer == verify::Answer::different ? kNo : kNothingCompared;
 }
 
-int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, const policy::Settings& applying) {
+int verify_command(const VerifyOptions& options, CommandRuns::Setting setting,
+                   const policy::RewriteSettings& applying) {
   std::vector<std::string> inputs = files_in_command(setting.command);
   std::ranges::move(files_in(options.applying), std::back_inserter(inputs));
   inputs.push_back(options.patch);
@@ -83,7 +84,7 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting, c
 
 }  // namespace
 
-Run declare_verify(CLI::App& sub) {
+CommandFunction declare_verify(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens verify --apply lossless -- python train.py --epochs 1\n"
@@ -124,7 +125,7 @@ Run declare_verify(CLI::App& sub) {
     if (command.empty()) {
       throw CLI::ParseError("no command to verify: tapelens verify --apply lossless -- python train.py", kUsage);
     }
-    policy::Settings applying = read_applying(sub, options->applying);
+    policy::RewriteSettings applying = read_applying(sub, options->applying);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
       Planned planned =

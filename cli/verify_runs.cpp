@@ -77,7 +77,7 @@ std::string CommandRuns::last_words(const std::string& name) const {
   return words.empty() ? end_of_file(path(name, ".out")) : words;
 }
 
-Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const RunOptions& wanted) {
+Result<verify::ProgramRun> CommandRuns::run(const policy::RewriteSettings& rewrites, const RunOptions& wanted) {
   const PreloadPath preload;
   const Rewriting rewriting(rewrites);
   const std::string recording = path(wanted.name, ".tapelens");
@@ -140,7 +140,7 @@ Result<verify::Run> CommandRuns::run(const policy::Settings& rewrites, const Run
   remove_spool_folder(spools.path);
   if (!sealed) return sealed.error();
   if (setting_.is_kept) kept.note(*sealed);
-  verify::Run run;
+  verify::ProgramRun run;
   if (!sealed->processes.empty()) {
     auto read = verify::read_run(recording);
     if (!read) return read.error();

@@ -26,7 +26,7 @@ class CommandRuns final : public verify::ProgramRuns {
   };
   explicit CommandRuns(Setting setting) : setting_(std::move(setting)) {}
 
-  trace::Result<verify::Run> run(const policy::Settings& rewrites, const RunOptions& wanted) override;
+  trace::Result<verify::ProgramRun> run(const policy::RewriteSettings& rewrites, const RunOptions& wanted) override;
   void tell(const std::string& line) override;
 
   // The end of the output of a run that was not shown, to show why it failed; empty if it wrote nothing.

@@ -103,7 +103,7 @@ int view_command(const ViewCommand& command) {
 
 }  // namespace
 
-Run declare_view(CLI::App& sub) {
+CommandFunction declare_view(CLI::App& sub) {
   sub.footer(
       "Examples:\n"
       "  tapelens view run.tapelens   the timeline\n"

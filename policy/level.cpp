@@ -15,8 +15,8 @@ std::string_view level_name(int level) {
 }
 
 int highest_level(std::string_view group) {
-  const auto at = std::ranges::find(kGroups, group, &Group::name);
-  return at == kGroups.end() ? kNone : static_cast<int>(at->highest);
+  const auto at = std::ranges::find(kPresets, group, &Preset::name);
+  return at == kPresets.end() ? kNone : static_cast<int>(at->highest);
 }
 
 }  // namespace tapelens::policy

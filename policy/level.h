@@ -20,14 +20,14 @@ enum class Level : uint8_t {
 std::string_view level_name(int level);
 
 // A word that selects all rewrites up to a level.
-struct Group {
+struct Preset {
   std::string_view name;
   Level highest;
 };
 // `recompute` has the rewrites and the promise of `bitwise`, and also repeats costly operators: it costs time.
 inline constexpr std::string_view kRecompute = "recompute";
-inline constexpr std::array kGroups = {Group{"lossless", Level::encoded}, Group{"bitwise", Level::recomputed},
-                                       Group{kRecompute, Level::recomputed}};
+inline constexpr std::array kPresets = {Preset{"lossless", Level::encoded}, Preset{"bitwise", Level::recomputed},
+                                        Preset{kRecompute, Level::recomputed}};
 inline constexpr int kNone = -1;            // below every level
 int highest_level(std::string_view group);  // kNone: unknown group
 

@@ -32,11 +32,11 @@ std::string describe(const Site& site) {
   return text;
 }
 
-bool Selection::has(std::string_view rewrite, int level_of_it) const {
+bool RewriteSelection::has(std::string_view rewrite, int level_of_it) const {
   return level_of_it <= highest_level(level) || std::ranges::find(allowed, rewrite) != allowed.end();
 }
 
-bool Selection::may_have(std::string_view rewrite, int level_of_it) const {
+bool RewriteSelection::may_have(std::string_view rewrite, int level_of_it) const {
   return has(rewrite, level_of_it) || std::ranges::find(sites, rewrite, &Site::rewrite) != sites.end();
 }
 

@@ -40,7 +40,7 @@ bool is_module(std::string_view path, std::string_view named);
 // train.py:27".
 std::string describe(const Site& site);
 
-struct Selection {
+struct RewriteSelection {
   std::string level;                 // the name of a group of the catalog; empty: only named rewrites
   std::vector<std::string> allowed;  // apply these wherever possible
   std::vector<Site> sites;           // and these at their sites

@@ -45,7 +45,7 @@ void take_number(const std::string& text, Number& number) {
 
 }  // namespace
 
-Environment environment_of(const Settings& s, const std::string& sites) {
+Environment environment_of(const RewriteSettings& s, const std::string& sites) {
   Environment environment;
   for (const char* name :
        {TAPELENS_REWRITE, TAPELENS_APPLY, TAPELENS_ALLOW, TAPELENS_PLAN, TAPELENS_POISON, TAPELENS_RECOMPUTE_BUDGET,
@@ -65,8 +65,8 @@ Environment environment_of(const Settings& s, const std::string& sites) {
           {TAPELENS_TALLY, s.tally}};
 }
 
-Settings settings_of_environment() {
-  Settings s;
+RewriteSettings settings_of_environment() {
+  RewriteSettings s;
   s.on = !variable(TAPELENS_REWRITE).empty();
   if (!s.on) return s;
   s.level = variable(TAPELENS_APPLY);

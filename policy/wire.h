@@ -10,7 +10,7 @@
 
 namespace tapelens::policy {
 
-struct Settings : Selection {
+struct RewriteSettings : RewriteSelection {
   bool on = false;
   bool poison = false;               // NaN for all never-read values
   std::vector<std::string> plugins;  // shared libraries with further rewrites: absolute paths without colons
@@ -20,9 +20,9 @@ struct Settings : Selection {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 // Each variable of the contract. A variable without a value here must be removed from the child's environment. `sites`:
 // the file with flat(settings.sites); not needed without sites.
-Environment environment_of(const Settings& settings, const std::string& sites);
+Environment environment_of(const RewriteSettings& settings, const std::string& sites);
 // The settings of this process. An unreadable value counts as not set.
-Settings settings_of_environment();
+RewriteSettings settings_of_environment();
 
 // One site per line, with its members separated by tabs; no member has a tab or a line break.
 std::string flat(const std::vector<Site>& sites);

@@ -94,7 +94,7 @@ class Advisor {
         places_(context_),
         wanted_(wanted) {}
 
-  Advice run(Checks& checks, std::vector<Change>* changes) {
+  Advice run(Checks& checks, std::vector<TimelineChange>* changes) {
     advice_.peak_before = peak_.bytes;
     advice_.in_use = context_.in_use;
     if (!wanted_.sources.empty()) advice_.sources = source_tree_of(context_.text, wanted_.sources);
@@ -264,7 +264,7 @@ class Advisor {
   std::optional<SelectedRewrites> chosen_;
   std::vector<std::unique_ptr<check::Check>> checks_;  // the checks that ran
   std::vector<Scored> scored_;
-  std::vector<Change> changes_;  // by finding
+  std::vector<TimelineChange> changes_;  // by finding
 };
 
 void widen(Prediction& bounds, const Prediction& other) {
@@ -279,7 +279,7 @@ void widen(Prediction& bounds, const Prediction& other) {
 }  // namespace
 
 Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& wanted, const Progress& progress,
-              std::vector<Change>* changes, std::vector<Change>* longest) {
+              std::vector<TimelineChange>* changes, std::vector<TimelineChange>* longest) {
   Advice advice = Advisor(device, device.of().lifetimes(), wanted, progress).run(checks, changes);
   if (advice.predicted) {
     widen(*advice.predicted,
@@ -289,13 +289,13 @@ Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOp
 }
 
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
-                              std::span<const Change* const> ticked) {
-  std::vector<const Change*> changes(ticked.begin(), ticked.end());
-  std::ranges::sort(changes, {}, &Change::place);
+                              std::span<const TimelineChange* const> ticked) {
+  std::vector<const TimelineChange*> changes(ticked.begin(), ticked.end());
+  std::ranges::sort(changes, {}, &TimelineChange::place);
   std::vector<uint8_t> claimed(size_t{process.saves.rows()} + 1);
   std::vector<peak::WhatIf> shares;
   shares.reserve(changes.size());
-  for (const Change* change : changes) shares.push_back(without_claimed(process, change->what, claimed));
+  for (const TimelineChange* change : changes) shares.push_back(without_claimed(process, change->what, claimed));
   std::vector<const peak::WhatIf*> all;
   for (const peak::WhatIf& one : shares) all.push_back(&one);
   return replay.without(all);

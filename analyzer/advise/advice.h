@@ -142,7 +142,7 @@ struct AdviceOptions {
 using Progress = std::function<void(std::string_view, double)>;
 
 // The change of the timeline for one finding. It includes saves that other findings drop as well.
-struct Change {
+struct TimelineChange {
   peak::WhatIf what;
   uint32_t place = 0;  // unique; if several changes drop a save, the change with the lowest place counts
 };
@@ -150,14 +150,14 @@ struct Change {
 // The recording with some findings fixed: `ticked`, in any order. With all findings that have is_in_all, the peak is
 // Advice::peak_after_all.
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,
-                              std::span<const Change* const> ticked);
+                              std::span<const TimelineChange* const> ticked);
 
 // Advice about the memory of one device. `changes`: may be null; gets one change for each of Advice::findings, in the
 // same order. `longest`: may be null; gets the changes of the applied rewrites if variables release saved tensors as
 // late as possible.
 Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& wanted,
-              const Progress& progress = {}, std::vector<Change>* changes = nullptr,
-              std::vector<Change>* longest = nullptr);
+              const Progress& progress = {}, std::vector<TimelineChange>* changes = nullptr,
+              std::vector<TimelineChange>* longest = nullptr);
 
 // An error of kind usage if `wanted` names an unknown check or option.
 trace::Status valid(const AdviceOptions& wanted, const Checks& checks);
@@ -170,7 +170,7 @@ inline constexpr double kSignificant = 0.01;
 // Sorts findings, and their changes at the same indices, by the entries that they become. `are_applied`: they come from
 // applied rewrites, which form one entry with any fixes.
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
-                              std::vector<Finding>& findings, std::vector<Change>& changes);
+                              std::vector<Finding>& findings, std::vector<TimelineChange>& changes);
 
 // The holders of the allocations in `left`: the peak with all findings fixed, or any other set.
 std::vector<Remaining> remaining_of(const Process& process, const Text& text, const std::vector<Step>& steps,
@@ -180,7 +180,7 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
 struct RewrittenRun {
   std::string options;  // of `tapelens run`: "--apply lossless", "--allow wide-save"
   // All rewrites together, for each of the two bounds on the variables' release of saved tensors (peak::Analysis).
-  std::vector<Change> changes, longest;
+  std::vector<TimelineChange> changes, longest;
 };
 
 // Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.

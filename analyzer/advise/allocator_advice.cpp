@@ -47,7 +47,7 @@ uint64_t steps_before(const std::vector<Step>& steps, Time time) {
 // A set of changes. Changes that drop the same saves share them in the order of their places.
 class OrderedChanges {
  public:
-  OrderedChanges(const Process& process, const peak::Replay& replay, std::span<const Change> changes)
+  OrderedChanges(const Process& process, const peak::Replay& replay, std::span<const TimelineChange> changes)
       : place_(changes.size()), together_(process, replay, in_order(changes)) {}
 
   // The changes at these indices of `changes`.
@@ -59,7 +59,7 @@ class OrderedChanges {
   Together::Set all() const { return together_.all(); }
 
  private:
-  std::vector<const peak::WhatIf*> in_order(std::span<const Change> changes) {
+  std::vector<const peak::WhatIf*> in_order(std::span<const TimelineChange> changes) {
     std::vector<size_t> order(changes.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::sort(order, {}, [&](size_t at) { return changes[at].place; });
@@ -77,7 +77,7 @@ class OrderedChanges {
 
 class ChangeReplay {
  public:
-  ChangeReplay(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const Change> changes)
+  ChangeReplay(const peak::DeviceAnalysis& device, const Advice& advice, std::span<const TimelineChange> changes)
       : p_(device.of().process()),
         requests_(device.of().requests(device.device())),
         replay_(device.replay()),
@@ -121,7 +121,7 @@ class ChangeReplay {
   peak::ReservedSettings under(const std::string& settings, uint64_t card) const {
     // On a smaller card the card's memory limits the process.
     const uint64_t allowed = requests_.allowed == kNoLimit ? kNoLimit : std::min(requests_.allowed, card);
-    allocator::Settings parsed = allocator::parse_settings(settings).settings;
+    allocator::AllocatorSettings parsed = allocator::parse_settings(settings).settings;
     parsed.order = requests_.settings.order;
     return {parsed, card, allowed};
   }
@@ -274,7 +274,7 @@ std::string with_setting(std::string_view settings, std::string_view key_and_val
 }
 
 std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
-                                                std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                std::span<const TimelineChange> changes, const AllocatorWanted& wanted,
                                                 const RewrittenRuns& rewritten,
                                                 const std::function<void(std::string_view, double)>& progress) {
   const peak::Analysis& analysis = device.of();

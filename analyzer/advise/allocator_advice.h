@@ -20,7 +20,7 @@ namespace tapelens::advise {
 using namespace model;
 
 struct Advice;
-struct Change;
+struct TimelineChange;
 struct RewrittenRun;
 
 // A value of PYTORCH_CUDA_ALLOC_CONF.
@@ -83,7 +83,7 @@ using RewrittenRuns = std::function<std::vector<RewrittenRun>()>;
 
 // None: the device's allocator reports no segments.
 std::optional<AllocatorAdvice> allocator_advice(const peak::DeviceAnalysis& device, const Advice& advice,
-                                                std::span<const Change> changes, const AllocatorWanted& wanted,
+                                                std::span<const TimelineChange> changes, const AllocatorWanted& wanted,
                                                 const RewrittenRuns& rewritten,
                                                 const std::function<void(std::string_view, double)>& progress);
 

@@ -16,7 +16,7 @@ namespace tapelens::advise {
 
 using namespace model;
 
-struct Applying : policy::Selection {
+struct Applying : policy::RewriteSelection {
   std::string name;  // the user's text: "lossless", "plan.json"
 };
 

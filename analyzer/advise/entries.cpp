@@ -45,10 +45,10 @@ bool is_small(Bytes change, Bytes peak) {
 
 // Sets the peaks of entries that are fixed one after another.
 void fix_in_order(const Process& process, const peak::Replay& replay, const std::vector<Finding>& findings,
-                  const std::vector<Change>& changes, std::vector<Entry>& entries) {
+                  const std::vector<TimelineChange>& changes, std::vector<Entry>& entries) {
   const Bytes peak = findings.empty() ? Bytes{} : findings.front().peak_before;
   Bytes before = peak;
-  std::vector<const Change*> fixed;
+  std::vector<const TimelineChange*> fixed;
   for (Entry& entry : entries) {
     if (entry.kind == Kind::trade) {
       const Finding& alone = findings[entry.findings.front()];
@@ -70,7 +70,7 @@ void fix_in_order(const Process& process, const peak::Replay& replay, const std:
 }  // namespace
 
 std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay, bool are_applied,
-                              std::vector<Finding>& findings, std::vector<Change>& changes) {
+                              std::vector<Finding>& findings, std::vector<TimelineChange>& changes) {
   std::map<std::string, std::vector<uint32_t>> causes;
   for (uint32_t at = 0; at < findings.size(); ++at) {
     causes[cause_of(findings[at], kind_of(findings[at], are_applied))].push_back(at);
@@ -109,7 +109,7 @@ std::vector<Entry> entries_of(const Process& process, const peak::Replay& replay
   }
 
   std::vector<Finding> sorted;
-  std::vector<Change> sorted_changes;
+  std::vector<TimelineChange> sorted_changes;
   for (Entry& entry : entries) {
     for (uint32_t& at : entry.findings) {
       sorted.push_back(std::move(findings[at]));

@@ -7,7 +7,7 @@ namespace tapelens::advise {
 namespace {
 
 RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOptions& like,
-                       std::string options, const policy::Selection& selection) {
+                       std::string options, const policy::RewriteSelection& selection) {
   AdviceOptions wanted;
   wanted.options = like.options;
   wanted.applying = Applying{selection, options};
@@ -18,7 +18,7 @@ RewrittenRun predicted(const peak::DeviceAnalysis& device, Checks& checks, const
 
 size_t saves_without(const RewrittenRun& run) {
   size_t saves = 0;
-  for (const Change& change : run.changes) saves += change.what.without.size();
+  for (const TimelineChange& change : run.changes) saves += change.what.without.size();
   return saves;
 }
 
@@ -27,8 +27,8 @@ size_t saves_without(const RewrittenRun& run) {
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks,
                                          const AdviceOptions& wanted) {
   std::vector<RewrittenRun> runs;
-  for (const policy::Group& group : policy::kGroups) {
-    policy::Selection selection;
+  for (const policy::Preset& group : policy::kPresets) {
+    policy::RewriteSelection selection;
     selection.level = group.name;
     runs.push_back(predicted(device, checks, wanted, "--apply " + selection.level, selection));
     // A level that costs time must do more than the one before it.
@@ -38,7 +38,7 @@ std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Che
   for (const policy::RewriteInfo& rewrite : policy::catalog()) {
     const Checks::Entry* entry = checks.find(rewrite.id);
     if (entry == nullptr || entry->check->info().rewrite_level < 0) continue;
-    policy::Selection selection;
+    policy::RewriteSelection selection;
     selection.allowed.emplace_back(rewrite.id);
     runs.push_back(predicted(device, checks, wanted, "--allow " + selection.allowed[0], selection));
   }

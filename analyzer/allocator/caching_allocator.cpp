@@ -25,14 +25,15 @@ uint64_t up_to_division(uint64_t bytes, uint64_t divisions) {
 
 }  // namespace
 
-CachingAllocator::CachingAllocator(const Settings& settings, Device& device, uint32_t allocations, uint64_t allowed)
+CachingAllocator::CachingAllocator(const AllocatorSettings& settings, Device& device, uint32_t allocations,
+                                   uint64_t allowed)
     : settings_(settings), device_(device), allowed_(allowed), blocks_(1), block_of_(size_t{allocations} + 1, 0) {
   pools_.emplace_back(&memory_, true, PoolId{});
   pools_.emplace_back(&memory_, false, PoolId{});
   pool_numbers_.emplace(PoolId{}, 0);
 }
 
-uint64_t rounded(uint64_t bytes, const Settings& settings) {
+uint64_t rounded(uint64_t bytes, const AllocatorSettings& settings) {
   if (bytes < kBlock) return kBlock;
   const uint64_t divisions = settings.divisions_of(bytes);
   return divisions > 1 && bytes > kBlock * divisions ? up_to_division(bytes, divisions) : up_to_multiple(bytes, kBlock);

@@ -44,7 +44,7 @@ class Device {
 inline constexpr uint64_t kExpandableAddresses = uint64_t{1} << 44;
 
 // The size of the block that a request searches for; it may be larger than the request.
-uint64_t rounded(uint64_t bytes, const Settings& settings);
+uint64_t rounded(uint64_t bytes, const AllocatorSettings& settings);
 
 class CachingAllocator {
  public:
@@ -53,7 +53,8 @@ class CachingAllocator {
 
   // `allowed`: the process's limit on the device (torch.cuda.set_per_process_memory_fraction). Without a limit the
   // allocator collects no garbage. The device must outlive the allocator.
-  CachingAllocator(const Settings& settings, Device& device, uint32_t allocations, uint64_t allowed = kNoLimit);
+  CachingAllocator(const AllocatorSettings& settings, Device& device, uint32_t allocations,
+                   uint64_t allowed = kNoLimit);
 
   // False: out of memory, after the allocator freed the cached segments.
   bool allocate(Number number, uint64_t bytes, uint64_t stream, PoolId pool);
@@ -178,7 +179,7 @@ class CachingAllocator {
 
   void cache_again(uint32_t pool);
 
-  const Settings settings_;
+  const AllocatorSettings settings_;
   Device& device_;
   const uint64_t allowed_;
   std::pmr::unsynchronized_pool_resource memory_;

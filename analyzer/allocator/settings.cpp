@@ -60,7 +60,7 @@ bool read(const std::string& word, bool& value) {
 }
 
 // "[256:1,512:2,>:4]": up to 256 MiB 1, from 512 on 2, above that 4.
-bool read_list(const std::vector<std::string>& words, Settings& settings) {
+bool read_list(const std::vector<std::string>& words, AllocatorSettings& settings) {
   auto& of = settings.roundup_divisions;
   size_t next = 0;  // first index of `of` that ">" fills
   for (size_t at = 0; at < words.size(); at += 4) {
@@ -81,7 +81,7 @@ bool read_list(const std::vector<std::string>& words, Settings& settings) {
   return !words.empty();
 }
 
-bool read_value(const std::string& key, const std::vector<std::string>& value, Settings& settings) {
+bool read_value(const std::string& key, const std::vector<std::string>& value, AllocatorSettings& settings) {
   const bool is_list = value.size() >= 2 && value.front() == "[";
   if (key == "roundup_power2_divisions" && is_list) {
     return read_list({value.begin() + 1, value.end() - 1}, settings);
@@ -101,7 +101,7 @@ bool read_value(const std::string& key, const std::vector<std::string>& value, S
 
 }  // namespace
 
-uint64_t Settings::divisions_of(uint64_t bytes) const {
+uint64_t AllocatorSettings::divisions_of(uint64_t bytes) const {
   const int power = std::bit_width(bytes) - 1;
   const int last = static_cast<int>(roundup_divisions.size()) - 1;
   return roundup_divisions[static_cast<size_t>(std::clamp(power - kFirstPower, 0, last))];

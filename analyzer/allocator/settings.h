@@ -21,7 +21,7 @@ enum class Order : uint8_t { by_age, by_address };
 // "2.15.0+cu130"; none: the text has no version.
 std::optional<Order> order_of(std::string_view torch_version);
 
-struct Settings {
+struct AllocatorSettings {
   Order order = Order::by_age;
   bool expandable_segments = false;
   uint64_t max_split_size = kNoLimit;            // larger or equal blocks are not split
@@ -32,12 +32,12 @@ struct Settings {
 
   // The divisions for requests of `bytes` bytes.
   uint64_t divisions_of(uint64_t bytes) const;
-  bool operator==(const Settings&) const = default;
+  bool operator==(const AllocatorSettings&) const = default;
 };
 
 // The parser skips keys without effect on the choice of blocks, such as those about pinned memory.
 struct ParsedSettings {
-  Settings settings;
+  AllocatorSettings settings;
   std::vector<std::string> unknown;  // keys outside the model, and unreadable text
 };
 ParsedSettings parse_settings(std::string_view text);

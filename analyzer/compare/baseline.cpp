@@ -2,7 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 #include "analyzer/model/words.h"
 #include "analyzer/text/json.h"
 
@@ -175,8 +175,8 @@ DeviceFigures device_of(const Json& from) {
   return out;
 }
 
-Snapshot snapshot_of(const Json& from) {
-  Snapshot out;
+RunFigures figures_of(const Json& from) {
+  RunFigures out;
   out.command = text(from.at("command"));
   out.torch_version = text(from.at("torch_version"));
   out.simulated_gpu = text(from.at("simulated_gpu"));
@@ -210,30 +210,30 @@ Snapshot snapshot_of(const Json& from) {
 
 }  // namespace
 
-std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tree, std::string_view version) {
+std::string baseline_json(const RunFigures& run, const check::SourceTree& tree, std::string_view version) {
   Writer out;
   out.add("format", kFormat);
   out.add("version", kVersion);
   out.add("tapelens", std::string(version));
-  out.add("command", snapshot.command);
-  out.add("torch_version", snapshot.torch_version);
-  out.add("simulated_gpu", snapshot.simulated_gpu);
-  out.add("steps", snapshot.steps);
+  out.add("command", run.command);
+  out.add("torch_version", run.torch_version);
+  out.add("simulated_gpu", run.simulated_gpu);
+  out.add("steps", run.steps);
   std::vector<Json> sources, devices, rows, findings;
-  for (const SourceVersion& source : snapshot.sources) {
+  for (const SourceVersion& source : run.sources) {
     const std::string within = check::in_repository(source.file, tree);
     sources.push_back({{"file", within.empty() ? base_name(source.file) : within},
                        {"bytes", source.bytes},
                        {"hash", model::hex_text(source.hash)}});
   }
-  for (size_t process = 0; process < snapshot.processes.size(); ++process) {
-    for (const DeviceFigures& d : snapshot.processes[process].devices) {
+  for (size_t process = 0; process < run.processes.size(); ++process) {
+    for (const DeviceFigures& d : run.processes[process].devices) {
       Json steps = Json::array();
       for (const StepFigures& step : d.steps) {
         steps.push_back(Json::array({step.begin.value, step.peak.value, step.allocations}));
       }
       devices.push_back({{"process", process},
-                         {"rank", snapshot.processes[process].rank},
+                         {"rank", run.processes[process].rank},
                          {"device", d.device},
                          {"peak", d.peak.value},
                          {"saved", d.saved.value},
@@ -250,7 +250,7 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
       }
     }
   }
-  for (const KnownFinding& finding : snapshot.findings) findings.push_back(finding_json(finding));
+  for (const KnownFinding& finding : run.findings) findings.push_back(finding_json(finding));
   out.add_lines("sources", in_order(std::move(sources)));
   out.add_lines("devices", devices);  // devices of the processes, in their order
   out.add_lines("rows", in_order(std::move(rows)));
@@ -258,7 +258,7 @@ std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tre
   return out.take();
 }
 
-trace::Result<Snapshot> read_baseline(std::string_view json) {
+trace::Result<RunFigures> read_baseline(std::string_view json) {
   try {
     RunningSum sum;
     const Json from = text::parse_bounded<Json>(json, [&sum](const Json& value) { sum.add(value); });
@@ -272,7 +272,7 @@ trace::Result<Snapshot> read_baseline(std::string_view json) {
           "is a baseline of another version of Tapelens: write it again with tapelens check RECORDING "
           "--write-baseline FILE"};
     }
-    return snapshot_of(from);
+    return figures_of(from);
   } catch (const Json::exception& error) {
     return trace::Error{std::string("cannot be read as a baseline: ") + error.what() +
                         ": write it again with tapelens check RECORDING --write-baseline FILE"};

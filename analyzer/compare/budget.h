@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 
 namespace tapelens::compare {
 

@@ -165,7 +165,7 @@ run::Precedence precedence(const ProcessFigures& process) {
   return most;
 }
 
-const ProcessFigures& largest(const Snapshot& of) { return *std::ranges::max_element(of.processes, {}, precedence); }
+const ProcessFigures& largest(const RunFigures& of) { return *std::ranges::max_element(of.processes, {}, precedence); }
 
 void compare_process(const ProcessFigures& a, const ProcessFigures& b, bool has_ranks, Comparison& out) {
   for (const DeviceFigures& device : b.devices) {
@@ -195,7 +195,7 @@ void note_differences(Comparison& c) {
   differ("simulated GPU", c.a.simulated_gpu, c.b.simulated_gpu,
          ": kernels are chosen by the GPU, and their workspaces with them");
   differ("recorded steps", c.a.steps, c.b.steps, ": before the first of them nothing has a holder");
-  for (const Snapshot* one : {&c.a, &c.b}) {
+  for (const RunFigures* one : {&c.a, &c.b}) {
     for (const std::string& why : one->incomplete) {
       c.remarks.push_back(one->label + " is not complete: " + why);
     }
@@ -223,7 +223,7 @@ std::vector<ComparedRow> ComparedDevice::grown() const {
   return out;
 }
 
-trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_of_a, const FindText& text_of_b) {
+trace::Result<Comparison> compare(RunFigures a, RunFigures b, const FindText& text_of_a, const FindText& text_of_b) {
   Comparison out;
   out.a = std::move(a);
   out.b = std::move(b);

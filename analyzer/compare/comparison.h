@@ -1,5 +1,5 @@
-// Compares two snapshots: the peak set of each device before and after, new findings, and changed lines of the files
-// that ran.
+// Compares the figures of two runs: the peak set of each device before and after, new findings, and changed lines of
+// the files that ran.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "analyzer/compare/changed_lines.h"
 #include "analyzer/compare/groups.h"
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 
 namespace tapelens::compare {
 
@@ -51,7 +51,7 @@ struct Missing {
 };
 
 struct Comparison {
-  Snapshot a, b;
+  RunFigures a, b;
   std::vector<ComparedDevice> devices;
   std::vector<Missing> missing;
   std::vector<KnownFinding> new_findings, gone_findings;
@@ -60,7 +60,7 @@ struct Comparison {
 };
 
 // An error of kind nothing_compared if no device is in both.
-trace::Result<Comparison> compare(Snapshot a, Snapshot b, const FindText& text_of_a, const FindText& text_of_b);
+trace::Result<Comparison> compare(RunFigures a, RunFigures b, const FindText& text_of_a, const FindText& text_of_b);
 
 // Lines are those of `b`. Rows that only `a` has keep their lines.
 std::vector<ComparedGroup> grouped(const ComparedDevice& device, By by);

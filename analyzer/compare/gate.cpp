@@ -11,7 +11,7 @@ namespace tapelens::compare {
 
 namespace {
 
-std::string device_name(const Snapshot& run, const ProcessFigures& process, const DeviceFigures& device) {
+std::string device_name(const RunFigures& run, const ProcessFigures& process, const DeviceFigures& device) {
   const bool has_ranks = run.processes.size() > 1 && process.rank >= 0;
   return device.device + (has_ranks ? " of rank " + std::to_string(process.rank) : "");
 }
@@ -122,13 +122,13 @@ void add_figures(const Comparison& comparison, double tolerance, std::vector<Ite
   }
 }
 
-bool has_device(const Snapshot& run, const std::string& name) {
+bool has_device(const RunFigures& run, const std::string& name) {
   return std::ranges::any_of(run.processes, [&](const ProcessFigures& process) {
     return std::ranges::find(process.devices, name, &DeviceFigures::device) != process.devices.end();
   });
 }
 
-void add_budget(const Snapshot& run, const Comparison* comparison, const MemoryBudget& budget, GateResult& out) {
+void add_budget(const RunFigures& run, const Comparison* comparison, const MemoryBudget& budget, GateResult& out) {
   bool applies = false;
   for (const ProcessFigures& process : run.processes) {
     for (const DeviceFigures& device : process.devices) {
@@ -201,7 +201,7 @@ void add_findings(const Comparison& comparison, const Limits& limits, std::vecto
 bool GateResult::passed() const { return failed() == 0; }
 size_t GateResult::failed() const { return static_cast<size_t>(std::ranges::count(items, false, &Item::passed)); }
 
-GateResult judge(const Snapshot& run, const Comparison* comparison, const Limits& limits) {
+GateResult judge(const RunFigures& run, const Comparison* comparison, const Limits& limits) {
   GateResult out;
   out.has_baseline = comparison != nullptr;
   out.is_complete = run.incomplete.empty();

@@ -56,6 +56,6 @@ struct GateResult {
 };
 
 // Without a baseline, `comparison` is null and only budgets apply. Otherwise `run` is comparison->b.
-GateResult judge(const Snapshot& run, const Comparison* comparison, const Limits& limits);
+GateResult judge(const RunFigures& run, const Comparison* comparison, const Limits& limits);
 
 }  // namespace tapelens::compare

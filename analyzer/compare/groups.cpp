@@ -47,10 +47,11 @@ std::vector<ComparedGroup> summed(std::vector<ComparedGroup> groups) {
   return groups;
 }
 
-std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b) {
+std::vector<ComparedGroup> compared(const std::vector<peak::AllocationGroup>& a,
+                                    const std::vector<peak::AllocationGroup>& b) {
   std::vector<ComparedGroup> all;
-  for (const peak::Group& group : a) all.push_back({group.key, group.bytes, {}, group.allocations, 0});
-  for (const peak::Group& group : b) all.push_back({group.key, {}, group.bytes, 0, group.allocations});
+  for (const peak::AllocationGroup& group : a) all.push_back({group.key, group.bytes, {}, group.allocations, 0});
+  for (const peak::AllocationGroup& group : b) all.push_back({group.key, {}, group.bytes, 0, group.allocations});
   return summed(std::move(all));
 }
 

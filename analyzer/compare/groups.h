@@ -24,7 +24,8 @@ struct ComparedGroup {
 };
 
 // Every group of `a` or `b`, the largest difference first, then by name.
-std::vector<ComparedGroup> compared(const std::vector<peak::Group>& a, const std::vector<peak::Group>& b);
+std::vector<ComparedGroup> compared(const std::vector<peak::AllocationGroup>& a,
+                                    const std::vector<peak::AllocationGroup>& b);
 // The same for compared groups; groups of the same name are added up.
 std::vector<ComparedGroup> summed(std::vector<ComparedGroup> groups);
 

@@ -30,27 +30,27 @@ Json name_of(Stop stop) {
 Json budget_json(const Point* point) { return point == nullptr ? Json(nullptr) : Json(point->budget); }
 
 Json point_json(const Sweep& sweep, const Point& point) {
-  const Reading& reading = point.reading;
+  const Measurement& measured = point.measured;
   const bool is_known = is_measured(point);
   const auto known = [&](auto value) { return is_known ? Json(value) : Json(nullptr); };
   const auto time = [&](int64_t ns) { return is_known && ns > 0 ? Json(ns) : Json(nullptr); };
   return {{"budget", point.budget},
           {"outcome", experiment::outcome_name(point.outcome)},
-          {"peak_bytes", known(reading.peak.value)},
-          {"change_bytes", is_known ? Json((reading.peak - base(sweep)->reading.peak).value) : Json(nullptr)},
+          {"peak_bytes", known(measured.peak.value)},
+          {"change_bytes", is_known ? Json((measured.peak - base(sweep)->measured.peak).value) : Json(nullptr)},
           {"lowers_peak", known(&point != base(sweep) && no_lower_than(sweep, point) == nullptr)},
           {"no_lower_than", budget_json(no_lower_than(sweep, point))},
-          {"phase", known(model::phase_name(reading.phase))},
-          {"peak_step", known(reading.peak_step)},
-          {"later_peak_bytes", known(reading.later_peak.value)},
-          {"step_ns", time(reading.step_ns)},
-          {"shortest_step_ns", time(reading.least_step_ns)},
-          {"longest_step_ns", time(reading.most_step_ns)},
-          {"kept_bytes", known(reading.kept.bytes.value)},
-          {"saves", known(reading.kept.saves)},
-          {"graphs", known(reading.kept.graphs)},
-          {"budgets_in_effect", reading.in_effect},
-          {"steps", reading.steps},
+          {"phase", known(model::phase_name(measured.phase))},
+          {"peak_step", known(measured.peak_step)},
+          {"later_peak_bytes", known(measured.later_peak.value)},
+          {"step_ns", time(measured.step_ns)},
+          {"shortest_step_ns", time(measured.least_step_ns)},
+          {"longest_step_ns", time(measured.most_step_ns)},
+          {"kept_bytes", known(measured.kept.bytes.value)},
+          {"saves", known(measured.kept.saves)},
+          {"graphs", known(measured.kept.graphs)},
+          {"budgets_in_effect", measured.in_effect},
+          {"steps", measured.steps},
           {"ended_by_tapelens", point.was_ended},
           {"exit_code", point.was_ended ? Json(nullptr) : Json(point.exit_code)},
           {"why", why_text(point)},
@@ -68,7 +68,7 @@ std::string budget_json(const Sweep& sweep) {
                        {"command", sweep.command},
                        {"steps", sweep.steps},
                        {"stopped", name_of(sweep.stop)},
-                       {"device", with == nullptr ? Json(nullptr) : Json(with->reading.device)},
+                       {"device", with == nullptr ? Json(nullptr) : Json(with->measured.device)},
                        {"compared_with", budget_json(with)},
                        {"knee", budget_json(knee(sweep))},
                        {"lowest", budget_json(lowest(sweep))},

@@ -18,18 +18,18 @@ std::string note(const Sweep& sweep, const Point& point) {
   if (&point == lowest(sweep)) return &point == base(sweep) ? "" : "the lowest";
   const Point* other = no_lower_than(sweep, point);
   if (other == nullptr) return {};
-  const bool is_same = point.reading.kept == other->reading.kept;
+  const bool is_same = point.measured.kept == other->measured.kept;
   return (is_same ? "keeps the same as " : "no lower than ") + budget_name(other->budget);
 }
 
 std::string row(const Sweep& sweep, const Point& point, const text::Style& style) {
   const Point* with = base(sweep);
   std::string text = "  " + pad_left(budget_name(point.budget), 6);
-  if (point.outcome != Outcome::measured || !point.reading.is_compiled) {
+  if (point.outcome != Outcome::measured || !point.measured.is_compiled) {
     return text + "   " + outcome_text(point) + "\n";
   }
   if (!is_measured(point)) return text + "   not known: the program sets another\n";
-  const Reading &now = point.reading, &before = with->reading;
+  const Measurement &now = point.measured, &before = with->measured;
   const auto change = [&](int64_t value, int64_t of) {
     return pad_left(&point == with || value == 0 ? "" : change_text(value, of), kChange);
   };
@@ -39,7 +39,7 @@ std::string row(const Sweep& sweep, const Point& point, const text::Style& style
   text += pad_left(bytes_text(now.kept.bytes), kFigure) + pad_left(text::count_text(now.kept.saves), kSaves);
   int64_t highest = 1;
   for (const Point& other : sweep.points) {
-    if (is_measured(other)) highest = std::max(highest, other.reading.peak.value);
+    if (is_measured(other)) highest = std::max(highest, other.measured.peak.value);
   }
   const double part = static_cast<double>(now.peak.value) / static_cast<double>(highest);
   text += "  " + pad_right(text::bar(part, kBar), kBar);
@@ -63,8 +63,8 @@ std::string last_words(const Sweep& sweep) {
 std::string budget_text(const Sweep& sweep, const text::Style& style) {
   std::string text;
   if (const Point* with = base(sweep)) {
-    const uint64_t steps = with->reading.steps;
-    text += "Peak on " + text::printable(with->reading.device) + " by activation_memory_budget, " +
+    const uint64_t steps = with->measured.steps;
+    text += "Peak on " + text::printable(with->measured.device) + " by activation_memory_budget, " +
             text::plural(steps, "step", "steps") + " a run\n";
     text += "  " + pad_left("budget", 6) + pad_left("peak", kFigure) + pad_left("change", kChange) +
             pad_left("step", kFigure) + pad_left("change", kChange) + pad_left("kept", kFigure) +

@@ -16,25 +16,25 @@ bool is_same(double one, double other) { return std::abs(one - other) < kSameBud
 
 // Whether any graph was partitioned with the requested budget, as far as that is known.
 bool is_in_effect(const Point& point) {
-  const auto& budgets = point.reading.in_effect;
+  const auto& budgets = point.measured.in_effect;
   return budgets.empty() || std::ranges::any_of(budgets, [&](double one) { return is_same(one, point.budget); });
 }
 
 // For a run that a full device did not end before the budget was read.
 Stop stop_after(const Point& point, bool is_first) {
-  const Reading& reading = point.reading;
-  if (!reading.why_not_set.empty()) return Stop::cannot_be_set;
+  const Measurement& measured = point.measured;
+  if (!measured.why_not_set.empty()) return Stop::cannot_be_set;
   if (point.is_unknown()) return is_first ? Stop::first_failed : Stop::none;
-  if (!reading.is_compiled) {
+  if (!measured.is_compiled) {
     return is_first && point.outcome == Outcome::measured ? Stop::nothing_compiled : Stop::none;
   }
-  if (!reading.is_set) return Stop::cannot_be_set;
+  if (!measured.is_set) return Stop::cannot_be_set;
   return is_in_effect(point) ? Stop::none : Stop::set_by_program;
 }
 
 int64_t tolerance(const Sweep& sweep) {
   const Point* with = base(sweep);
-  return with == nullptr ? 0 : std::llround(static_cast<double>(with->reading.peak.value) * kSameWithin);
+  return with == nullptr ? 0 : std::llround(static_cast<double>(with->measured.peak.value) * kSameWithin);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ trace::Result<Sweep> sweep(experiment::Runs& runs, const std::vector<double>& bu
 }
 
 bool is_measured(const Point& point) {
-  return point.outcome == Outcome::measured && point.reading.is_compiled && is_in_effect(point);
+  return point.outcome == Outcome::measured && point.measured.is_compiled && is_in_effect(point);
 }
 
 const Point* base(const Sweep& sweep) {
@@ -95,7 +95,7 @@ const Point* lowest(const Sweep& sweep) {
   const Point* found = nullptr;
   for (const Point& point : sweep.points) {
     if (!is_measured(point)) continue;
-    if (found == nullptr || point.reading.peak.value + tolerance(sweep) < found->reading.peak.value) found = &point;
+    if (found == nullptr || point.measured.peak.value + tolerance(sweep) < found->measured.peak.value) found = &point;
   }
   return found;
 }
@@ -104,7 +104,7 @@ const Point* knee(const Sweep& sweep) {
   const Point *with = base(sweep), *least = lowest(sweep);
   if (with == least) return nullptr;
   const auto saved = [&](const Point& point) {
-    return static_cast<double>((with->reading.peak - point.reading.peak).value);
+    return static_cast<double>((with->measured.peak - point.measured.peak).value);
   };
   return &*std::ranges::find_if(sweep.points, [&](const Point& point) {
     return is_measured(point) && saved(point) >= kKneePart * saved(*least);
@@ -115,7 +115,7 @@ const Point* no_lower_than(const Sweep& sweep, const Point& point) {
   if (!is_measured(point)) return nullptr;
   for (const Point& other : sweep.points) {
     if (&other == &point) break;
-    if (is_measured(other) && point.reading.peak.value + tolerance(sweep) >= other.reading.peak.value) return &other;
+    if (is_measured(other) && point.measured.peak.value + tolerance(sweep) >= other.measured.peak.value) return &other;
   }
   return nullptr;
 }

@@ -14,8 +14,8 @@
 
 namespace tapelens::compile_budget {
 
+using experiment::Measurement;
 using experiment::Outcome;
-using experiment::Reading;
 using trace::Bytes;
 
 // One run of the program.

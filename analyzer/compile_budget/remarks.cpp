@@ -36,7 +36,7 @@ std::string phase_text(model::Phase phase) {
 }
 
 std::string stop_text(const Sweep& sweep) {
-  const Reading& last = sweep.points.back().reading;
+  const Measurement& last = sweep.points.back().measured;
   switch (sweep.stop) {
     case Stop::nothing_compiled:
       return "No compiled graph was seen: no graph of torch.compile with a backward ran in " +
@@ -67,14 +67,14 @@ void add_no_lower(const Sweep& sweep, std::vector<std::string>& all) {
   std::string text = "Below " + budget_name(least->budget) + " no budget lowers the peak";
   const auto first = std::ranges::find_if(sweep.points, is_below);
   const bool is_one_phase = std::ranges::all_of(sweep.points, [&](const Point& point) {
-    return !is_below(point) || point.reading.phase == first->reading.phase;
+    return !is_below(point) || point.measured.phase == first->measured.phase;
   });
-  if (is_one_phase) text += ": at " + names + " it is in " + phase_text(first->reading.phase);
+  if (is_one_phase) text += ": at " + names + " it is in " + phase_text(first->measured.phase);
   all.push_back(text + ".");
   // The peak is not lower although less is kept, so other memory grew by at least that much.
   const std::string recomputed = names_where(sweep, [&](const Point& point) {
-    return is_below(point) && point.reading.kept.bytes < least->reading.kept.bytes &&
-           point.reading.phase == model::Phase::backward;
+    return is_below(point) && point.measured.kept.bytes < least->measured.kept.bytes &&
+           point.measured.phase == model::Phase::backward;
   });
   if (!recomputed.empty()) {
     all.push_back("With " + recomputed +
@@ -101,9 +101,9 @@ std::string change_text(int64_t value, int64_t base) {
 std::string outcome_text(const Point& point) {
   switch (point.outcome) {
     case Outcome::measured:
-      if (!point.reading.is_compiled) return "no compiled graph was seen";
-      return "peak " + bytes_text(point.reading.peak) +
-             (point.reading.step_ns > 0 ? ", steps of " + steps_text(point.reading.step_ns) : "");
+      if (!point.measured.is_compiled) return "no compiled graph was seen";
+      return "peak " + bytes_text(point.measured.peak) +
+             (point.measured.step_ns > 0 ? ", steps of " + steps_text(point.measured.step_ns) : "");
     case Outcome::out_of_memory:
       return "out of memory: " + why_text(point);
     case Outcome::failed:
@@ -119,7 +119,7 @@ std::string answer_text(const Sweep& sweep) {
   if (std::string stopped = stop_text(sweep); !stopped.empty()) return stopped;
   const Point* with = base(sweep);
   if (with == nullptr) return "No budget is known to have enough memory.";
-  const Reading& before = with->reading;
+  const Measurement& before = with->measured;
   const Point* at = knee(sweep);
   if (at == nullptr) {
     if (sweep.points.size() == 1) return "No other budget than " + budget_name(with->budget) + " was run.";
@@ -128,7 +128,7 @@ std::string answer_text(const Sweep& sweep) {
            ".";
   }
   const auto figures = [&](const Point& point) {
-    const Reading& now = point.reading;
+    const Measurement& now = point.measured;
     std::string text =
         "a peak of " + bytes_text(now.peak) + " (" + change_text(now.peak.value, before.peak.value) + ")";
     if (now.step_ns > 0 && before.step_ns > 0) {
@@ -145,7 +145,7 @@ std::string answer_text(const Sweep& sweep) {
 std::vector<std::string> remarks(const Sweep& sweep) {
   std::vector<std::string> all;
   if (sweep.points.empty() || base(sweep) == nullptr) return all;
-  const Reading& before = base(sweep)->reading;
+  const Measurement& before = base(sweep)->measured;
   add_no_lower(sweep, all);
   if (std::string names = names_where(sweep, [](const Point& p) { return p.outcome == Outcome::out_of_memory; });
       !names.empty()) {
@@ -155,23 +155,25 @@ std::vector<std::string> remarks(const Sweep& sweep) {
   if (std::string names = names_where(sweep, [](const Point& p) { return p.is_unknown(); }); !names.empty()) {
     all.push_back("Of " + names + " nothing is known.");
   }
-  if (std::string names = names_where(
-          sweep,
-          [&](const Point& p) {
-            const auto less = static_cast<double>((p.reading.peak - p.reading.later_peak).value);
-            return is_measured(p) && p.reading.steps > 1 && less > kSameWithin * static_cast<double>(before.peak.value);
-          });
+  if (std::string names = names_where(sweep,
+                                      [&](const Point& p) {
+                                        const auto less =
+                                            static_cast<double>((p.measured.peak - p.measured.later_peak).value);
+                                        return is_measured(p) && p.measured.steps > 1 &&
+                                               less > kSameWithin * static_cast<double>(before.peak.value);
+                                      });
       !names.empty()) {
     all.push_back("With " + names +
                   " the peak is in the first step, which compiles: later steps need less (later_peak_bytes in JSON).");
   }
   const bool is_partly_set = std::ranges::any_of(sweep.points, [&](const Point& point) {
-    return std::ranges::any_of(point.reading.in_effect, [&](double one) {
+    return std::ranges::any_of(point.measured.in_effect, [&](double one) {
       return is_measured(point) && budget_name(one) != budget_name(point.budget);
     });
   });
   if (is_partly_set) all.emplace_back("For some graphs the program sets a budget itself, which has precedence.");
-  if (std::ranges::any_of(sweep.points, [](const Point& p) { return is_measured(p) && p.reading.in_effect.empty(); })) {
+  if (std::ranges::any_of(sweep.points,
+                          [](const Point& p) { return is_measured(p) && p.measured.in_effect.empty(); })) {
     all.emplace_back(
         "The partitioner did not read the budget: the program uses another partitioner, or its own cache of compiled "
         "graphs.");
@@ -184,7 +186,7 @@ std::vector<std::string> remarks(const Sweep& sweep) {
   }
   int64_t spread = 0;
   for (const Point& point : sweep.points) {
-    if (is_measured(point)) spread = std::max(spread, point.reading.most_step_ns - point.reading.least_step_ns);
+    if (is_measured(point)) spread = std::max(spread, point.measured.most_step_ns - point.measured.least_step_ns);
   }
   if (spread > 0) {
     all.push_back("Steps of one run differ by up to " + steps_text(spread) +

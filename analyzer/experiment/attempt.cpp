@@ -38,11 +38,11 @@ std::string late_text(uint64_t steps, uint64_t wanted) {
          " when its time was up (--limit)";
 }
 
-// Why the reading gives no valid peak; empty if it does.
-std::string unknown(const Reading& reading, const Ending& ending) {
+// Why the measurement gives no valid peak; empty if it does.
+std::string unknown(const Measurement& measured, const Ending& ending) {
   if (!ending.incomplete.empty()) return ending.incomplete;
-  if (!reading.left_out.empty()) return reading.left_out;
-  return ending.needs_gpu && !reading.uses_gpu ? "it allocated nothing on a GPU" : "";
+  if (!measured.left_out.empty()) return measured.left_out;
+  return ending.needs_gpu && !measured.uses_gpu ? "it allocated nothing on a GPU" : "";
 }
 
 void set(Attempt& attempt, Outcome outcome, std::string why) {
@@ -53,20 +53,20 @@ void set(Attempt& attempt, Outcome outcome, std::string why) {
 }  // namespace
 
 void judge(Attempt& attempt, const Ending& ending) {
-  Reading& reading = attempt.reading;
-  reading.grew &= attempt.was_ended;  // otherwise more than steps is behind the last end of a step
-  if (!reading.full.empty()) {
-    set(attempt, Outcome::out_of_memory, reading.full);
+  Measurement& measured = attempt.measured;
+  measured.grew &= attempt.was_ended;  // otherwise more than steps is behind the last end of a step
+  if (!measured.full.empty()) {
+    set(attempt, Outcome::out_of_memory, measured.full);
     attempt.went_on = !attempt.ended_badly();
   } else if (ending.needs_gpu && attempt.ended_badly() && says_full(ending.written)) {
     set(attempt, Outcome::out_of_memory,
         "the program's output shows that a library outside of PyTorch's allocator had no room");
   } else if (ending.is_late) {
-    set(attempt, Outcome::cut_off, late_text(reading.optimizer_steps, ending.steps));
+    set(attempt, Outcome::cut_off, late_text(measured.optimizer_steps, ending.steps));
   } else if (attempt.ended_badly()) {
     set(attempt, Outcome::failed, ended_text(attempt.exit_code));
     attempt.last_words = last_lines(ending.written);
-  } else if (std::string why = unknown(reading, ending); !why.empty()) {
+  } else if (std::string why = unknown(measured, ending); !why.empty()) {
     set(attempt, Outcome::failed, std::move(why));
   } else {
     attempt.outcome = Outcome::measured;

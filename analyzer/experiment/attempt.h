@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analyzer/experiment/reading.h"
+#include "analyzer/experiment/measurement.h"
 
 namespace tapelens::experiment {
 
@@ -17,7 +17,7 @@ enum class Outcome : uint8_t {
 
 struct Attempt {
   Outcome outcome{};
-  Reading reading;
+  Measurement measured;
   bool was_ended = false;  // ended by Tapelens after its steps; false: the program ended itself
   int exit_code = 0;       // if it ended itself
   bool went_on = false;    // the program went on after a request that found the device full
@@ -41,7 +41,7 @@ struct Ending {
   bool needs_gpu = false;
 };
 
-// Sets the outcome with its reasons. Requires the reading, `was_ended` and `exit_code`.
+// Sets the outcome with its reasons. Requires `measured`, `was_ended` and `exit_code`.
 void judge(Attempt& attempt, const Ending& ending);
 
 const char* outcome_name(Outcome outcome);  // "measured", "out_of_memory", "failed", "cut_off"

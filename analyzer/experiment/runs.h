@@ -18,7 +18,7 @@ struct Variation {
   std::string gpu;    // the GPU of the experiment to run on; empty: the one for all runs
   uint64_t size = 0;  // in place of the command's placeholder; 0: the command is unchanged
   std::optional<double> activation_budget{};  // of torch.compile: 0 to 1; none: the program's own
-  policy::Settings rewrites;                  // off: none
+  policy::RewriteSettings rewrites;           // off: none
 };
 
 class Runs {

@@ -34,14 +34,14 @@ trace::OutputOptions output_of(const Format& format, const Target& target,
   return options;
 }
 
-Status write(Subjects& subjects, const Format& format, Output& output) {
+Status write(ExportedProcesses& processes, const Format& format, Output& output) {
   try {
     if (format.stream != nullptr) {
       ByteSink sink(output.descriptor());
-      format.stream(subjects, sink);
+      format.stream(processes, sink);
       sink.flush();
     } else {
-      format.file(subjects, output.unfinished_path());
+      format.file(processes, output.unfinished_path());
     }
   } catch (const WriteFailed& failed) {
     if (!failed.message.empty()) return output.failed(failed.message);
@@ -68,10 +68,10 @@ Status export_recording(const run::Run& run, const ExportSelection& wanted, cons
   try {
     const trace::OutputOptions options = output_of(format, target, making);
     if (auto may = Output::check(options); !may) return may;
-    Subjects subjects(run, wanted);
+    ExportedProcesses processes(run, wanted);
     auto output = Output::open(options);
     if (!output) return output.error();
-    return write(subjects, format, *output);
+    return write(processes, format, *output);
   } catch (const CannotExport& why) {
     const std::string name = target.recording.empty() ? "the recording" : target.recording;
     return Error{name + ": " + why.error.message, why.error.kind};

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/export/exported_processes.h"
 #include "analyzer/export/sink.h"
-#include "analyzer/export/subjects.h"
 #include "trace/result.h"
 
 namespace tapelens::exporting {
@@ -26,8 +26,8 @@ struct Format {
   // Whether a file with this head, its first kHeadBytes, was written by this format and may be replaced.
   bool (*is_ours)(std::string_view head);
   // Exactly one is set: writes a stream, or fills an existing empty file.
-  void (*stream)(Subjects& subjects, ByteSink& sink) = nullptr;
-  void (*file)(Subjects& subjects, const std::string& path) = nullptr;
+  void (*stream)(ExportedProcesses& processes, ByteSink& sink) = nullptr;
+  void (*file)(ExportedProcesses& processes, const std::string& path) = nullptr;
 };
 inline constexpr size_t kHeadBytes = 512;
 

@@ -9,13 +9,14 @@ namespace {
 constexpr uint32_t kSequence = 1;    // the only one
 constexpr char kPacketTag = '\x0a';  // field 1 of a Trace, length-delimited
 
-constexpr std::array<std::pair<Category, const char*>, 7> kCategories = {{{Category::op, "operator"},
-                                                                          {Category::module, "module"},
-                                                                          {Category::evaluation, "backward"},
-                                                                          {Category::save, "save"},
-                                                                          {Category::step, "step"},
-                                                                          {Category::phase, "phase"},
-                                                                          {Category::range, "record_function"}}};
+constexpr std::array<std::pair<EventCategory, const char*>, 7> kCategories = {
+    {{EventCategory::op, "operator"},
+     {EventCategory::module, "module"},
+     {EventCategory::evaluation, "backward"},
+     {EventCategory::save, "save"},
+     {EventCategory::step, "step"},
+     {EventCategory::phase, "phase"},
+     {EventCategory::range, "record_function"}}};
 constexpr std::array<std::pair<Note, const char*>, 9> kNotes = {{{Note::bytes, "bytes"},
                                                                  {Note::node, "node"},
                                                                  {Note::field, "field"},
@@ -58,7 +59,7 @@ perfetto::TrackEvent& Packets::event(perfetto::TrackEvent::Type type, TrackId tr
   return event;
 }
 
-void Packets::name(Category category, uint64_t name_number) {
+void Packets::name(EventCategory category, uint64_t name_number) {
   packet_.mutable_track_event()->add_category_iids(static_cast<uint64_t>(category));
   packet_.mutable_track_event()->set_name_iid(name_number);
 }

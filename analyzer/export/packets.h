@@ -15,7 +15,7 @@
 namespace tapelens::exporting {
 
 // The category by which Perfetto filters events.
-enum class Category : uint8_t { op = 1, module, evaluation, save, step, phase, range };
+enum class EventCategory : uint8_t { op = 1, module, evaluation, save, step, phase, range };
 // Named values of an event.
 enum class Note : uint8_t { bytes = 1, node, field, module, line, made_by, layout, held, allocated };
 
@@ -52,7 +52,7 @@ class Packets {
   // Each of these starts a packet, which put() ends. Names that are new in between belong to the same packet.
   perfetto::TrackDescriptor& track(TrackId id, std::string_view name, TrackId parent = {});
   perfetto::TrackEvent& event(perfetto::TrackEvent::Type type, TrackId track, trace::Time time);
-  void name(Category category, uint64_t name_number);
+  void name(EventCategory category, uint64_t name_number);
   void note(Note name, trace::Bytes value);
   void note(Note name, uint64_t text_number);
   void put();

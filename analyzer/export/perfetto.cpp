@@ -16,18 +16,18 @@ using perfetto::TrackEvent;
 
 class ProcessTrace {
  public:
-  ProcessTrace(Subjects& subjects, const Subject& subject, Packets& out)
-      : subjects_(subjects), subject_(subject), out_(out), p_(subject.process), tracks_{subject.index} {}
+  ProcessTrace(ExportedProcesses& processes, const ExportedProcess& exported, Packets& out)
+      : processes_(processes), exported_(exported), out_(out), p_(exported.process), tracks_{exported.index} {}
 
   void write() {
     describe();
     steps_and_phases();
     ranges();
-    ThreadSlices slices(subjects_, subject_, tracks_, out_);
+    ThreadSlices slices(processes_, exported_, tracks_, out_);
     const uint64_t rows = slices.rows() + counted_rows();
-    Counted counted(subjects_, subject_, rows);
+    Counted counted(processes_, exported_, rows);
     slices.write(counted);
-    for (const DeviceId device : subject_.devices) counters(device, counted);
+    for (const DeviceId device : exported_.devices) counters(device, counted);
   }
 
  private:
@@ -36,7 +36,7 @@ class ProcessTrace {
     const int32_t rank = p_.summary.rank;
     track.mutable_process()->set_pid(static_cast<int32_t>(p_.summary.pid));
     track.mutable_process()->set_process_name((rank >= 0 ? "rank " + std::to_string(rank) + ": " : "") +
-                                              subjects_.command());
+                                              processes_.command());
     track.set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
     out_.put();
   }
@@ -47,31 +47,31 @@ class ProcessTrace {
     return id;
   }
 
-  void begin(TrackId track, Time time, Category category, uint64_t name) {
+  void begin(TrackId track, Time time, EventCategory category, uint64_t name) {
     out_.event(TrackEvent::TYPE_SLICE_BEGIN, track, time);
     out_.name(category, name);
     out_.put();
   }
 
-  void slice(TrackId track, Interval when, Category category, uint64_t name) {
+  void slice(TrackId track, Interval when, EventCategory category, uint64_t name) {
     begin(track, when.begin, category, name);
     out_.end(track, std::min(when.end, p_.duration));
   }
 
   void steps_and_phases() {
-    const Bands all = bands(p_, subject_.analysis.steps(), subject_.analysis.phases());
+    const Bands all = bands(p_, exported_.analysis.steps(), exported_.analysis.phases());
     const TrackId steps = named_track(tracks_.steps(), "steps");
     uint32_t number = all.first_step;
     for (const Interval& step : all.steps) {
       const uint64_t name = out_.event_name(NameOf::step, number, [&] { return "step " + std::to_string(number); });
-      slice(steps, step, Category::step, name);
+      slice(steps, step, EventCategory::step, name);
       ++number;
     }
     const TrackId phases = named_track(tracks_.phases(), "phases");
     for (const Bands::Band& band : all.phases) {
       const uint64_t name =
           out_.event_name(NameOf::phase, static_cast<uint64_t>(band.phase), [&] { return phase_name(band.phase); });
-      slice(phases, band.when, Category::phase, name);
+      slice(phases, band.when, EventCategory::phase, name);
     }
   }
 
@@ -99,8 +99,8 @@ class ProcessTrace {
       Time end = std::min(range->when.end, p_.duration);
       if (!around.empty()) end = std::min(end, around.back());
       const uint64_t name =
-          out_.event_name(NameOf::range, range->name.value, [&] { return subjects_.names()[range->name]; });
-      begin(at->second, range->when.begin, Category::range, name);
+          out_.event_name(NameOf::range, range->name.value, [&] { return processes_.names()[range->name]; });
+      begin(at->second, range->when.begin, EventCategory::range, name);
       around.push_back(end);
     }
     for (size_t i = 0; i < open.size(); ++i) {
@@ -109,7 +109,7 @@ class ProcessTrace {
   }
 
   uint64_t counted_rows() const {
-    return (uint64_t{p_.allocations.rows()} + p_.frees.rows()) * subject_.devices.size();
+    return (uint64_t{p_.allocations.rows()} + p_.frees.rows()) * exported_.devices.size();
   }
 
   TrackId counter_track(DeviceId device, uint8_t number, const std::string& what) {
@@ -122,7 +122,7 @@ class ProcessTrace {
   }
 
   std::string device_name(DeviceId device) const {
-    return std::string(subjects_.names()[subjects_.text().device_name[device]]);
+    return std::string(processes_.names()[processes_.text().device_name[device]]);
   }
 
   void curve(DeviceId device, uint8_t number, const char* what, const peak::StepCurve& curve) {
@@ -132,9 +132,9 @@ class ProcessTrace {
 
   // All live bytes, and those of each category, after each allocation and free.
   void counters(DeviceId device, Counted& counted) {
-    const peak::DeviceAnalysis& of = subject_.of->device(device).analysis();
+    const peak::DeviceAnalysis& of = exported_.of->device(device).analysis();
     const peak::Timeline& timeline = of.timeline();
-    const peak::Grouping grouping = peak::group(p_, subjects_.text(), {}, {}, peak::By::category);
+    const peak::Grouping grouping = peak::group(p_, processes_.text(), {}, {}, peak::By::category);
     std::array<int64_t, peak::kHolderKinds> bytes{};
     std::array<TrackId, peak::kHolderKinds> tracks{};
     const TrackId all = counter_track(device, 0, "live bytes");
@@ -153,15 +153,15 @@ class ProcessTrace {
       out_.counter(tracks[kind], time, Bytes{bytes[kind]});
       counted.one();
     }
-    if (!subject_.analysis.traits(device).has_blocks) return;
-    const peak::DeviceMemory& memory = subject_.analysis.memory(device);
+    if (!exported_.analysis.traits(device).has_blocks) return;
+    const peak::DeviceMemory& memory = exported_.analysis.memory(device);
     curve(device, 30, "blocks allocated", memory.allocated);
     if (!memory.waiting.value.empty()) curve(device, 31, "blocks waiting for another stream", memory.waiting);
-    if (subject_.analysis.traits(device).has_segments) curve(device, 32, "reserved", memory.reserved);
+    if (exported_.analysis.traits(device).has_segments) curve(device, 32, "reserved", memory.reserved);
   }
 
-  Subjects& subjects_;
-  const Subject& subject_;
+  ExportedProcesses& processes_;
+  const ExportedProcess& exported_;
   Packets& out_;
   const Process& p_;
   const ProcessTracks tracks_;
@@ -174,12 +174,12 @@ bool is_perfetto(std::string_view head) {
   return head.starts_with("\n") && category < 32 && head.find("Tapelens ", category) != std::string_view::npos;
 }
 
-void write_perfetto(Subjects& subjects, ByteSink& sink) {
+void write_perfetto(ExportedProcesses& processes, ByteSink& sink) {
   Packets out(sink);
   // This track comes first. Its name identifies the writer, for is_perfetto().
-  out.track(TrackId{1}, "Tapelens " + std::string(subjects.wanted().version));
+  out.track(TrackId{1}, "Tapelens " + std::string(processes.wanted().version));
   out.put();
-  subjects.each([&](const Subject& subject) { ProcessTrace(subjects, subject, out).write(); });
+  processes.each([&](const ExportedProcess& exported) { ProcessTrace(processes, exported, out).write(); });
 }
 
 }  // namespace

@@ -12,13 +12,14 @@ namespace tapelens::exporting {
 
 using perfetto::TrackEvent;
 
-ThreadSlices::ThreadSlices(Subjects& subjects, const Subject& subject, const ProcessTracks& tracks, Packets& out)
-    : subjects_(subjects),
-      subject_(subject),
+ThreadSlices::ThreadSlices(ExportedProcesses& processes, const ExportedProcess& exported, const ProcessTracks& tracks,
+                           Packets& out)
+    : processes_(processes),
+      exported_(exported),
       tracks_(tracks),
       out_(out),
-      p_(subject.process),
-      threads_of_(load_threads(subjects.recording(), p_, subject.index)),
+      p_(exported.process),
+      threads_of_(load_threads(processes.recording(), p_, exported.index)),
       threads_(size_t{threads_of_.os_id.rows()} + 1),
       allocated_(size_t{p_.operators.rows()} + 1),
       evaluation_of_(size_t{p_.nodes.rows()} + 1) {
@@ -125,37 +126,37 @@ void ThreadSlices::close_to(ThreadId thread, size_t depth) {
 
 void ThreadSlices::note_string(Note note, StringId string) {
   if (!string) return;
-  out_.note(note, out_.text(TextOf::string, string.value, [&] { return subjects_.names()[string]; }));
+  out_.note(note, out_.text(TextOf::string, string.value, [&] { return processes_.names()[string]; }));
 }
 
 void ThreadSlices::note_place(ModuleId module, StackId stack) {
-  if (module) note_string(Note::module, subjects_.text().module_path[module]);
-  if (const FrameId frame = subjects_.names().source_frame(stack)) {
-    out_.note(Note::line, out_.text(TextOf::frame, frame.value, [&] { return subjects_.names().source(frame); }));
+  if (module) note_string(Note::module, processes_.text().module_path[module]);
+  if (const FrameId frame = processes_.names().source_frame(stack)) {
+    out_.note(Note::line, out_.text(TextOf::frame, frame.value, [&] { return processes_.names().source(frame); }));
   }
 }
 
 void ThreadSlices::describe(const Slice& slice) {
-  const Text& text = subjects_.text();
-  const auto name = [&](Category category, NameOf kind, StringId string, std::string_view otherwise) {
+  const Text& text = processes_.text();
+  const auto name = [&](EventCategory category, NameOf kind, StringId string, std::string_view otherwise) {
     out_.name(category,
-              out_.event_name(kind, string.value, [&] { return string ? subjects_.names()[string] : otherwise; }));
+              out_.event_name(kind, string.value, [&] { return string ? processes_.names()[string] : otherwise; }));
   };
   switch (slice.kind) {
     case Kind::module:
-      name(Category::module, NameOf::module, text.module_path[p_.module_calls.module[ModuleCallId{slice.row}]],
+      name(EventCategory::module, NameOf::module, text.module_path[p_.module_calls.module[ModuleCallId{slice.row}]],
            "(module)");
       break;
     case Kind::evaluation: {
       const NodeId node = p_.evaluations.node[EvaluationId{slice.row}];
-      name(Category::evaluation, NameOf::evaluation, p_.nodes.type[node], "unpacks a saved tensor");
+      name(EventCategory::evaluation, NameOf::evaluation, p_.nodes.type[node], "unpacks a saved tensor");
       const OperatorId made_by = p_.nodes.op[node];
       if (made_by) note_place(module_of(p_, made_by), stack_of(p_, text, made_by));
       break;
     }
     case Kind::op: {
       const OperatorId op{slice.row};
-      name(Category::op, NameOf::op, p_.operators.name[op], "(operator)");
+      name(EventCategory::op, NameOf::op, p_.operators.name[op], "(operator)");
       if (allocated_[op.value] > 0) out_.note(Note::allocated, Bytes{allocated_[op.value]});
       note_place(module_of(p_, op), stack_of(p_, text, op));
       break;
@@ -166,17 +167,17 @@ void ThreadSlices::describe(const Slice& slice) {
 uint64_t ThreadSlices::name_of_save(NameOf kind, std::string_view prefix, NodeId node, StringId field) {
   const StringId type = p_.nodes.type[node];
   return out_.event_name(kind, uint64_t{type.value} << 32 | field.value, [&] {
-    return std::string(prefix) + text::printable(peak::field_text(p_, subjects_.text(), node, field));
+    return std::string(prefix) + text::printable(peak::field_text(p_, processes_.text(), node, field));
   });
 }
 
 void ThreadSlices::save(SaveId id) {
-  const Text& text = subjects_.text();
+  const Text& text = processes_.text();
   const NodeId node = p_.saves.node[id];
   const OperatorId op = p_.nodes.op[node];
   const AllocationId allocation = p_.saves.allocation[id];
   TrackEvent& event = out_.event(TrackEvent::TYPE_INSTANT, track_of(threads_of_.of_operator[op]), p_.saves.time[id]);
-  out_.name(Category::save, name_of_save(NameOf::save, "save ", node, p_.saves.field[id]));
+  out_.name(EventCategory::save, name_of_save(NameOf::save, "save ", node, p_.saves.field[id]));
   if (p_.saves.released[id] != kNever) {
     event.add_flow_ids(tracks_.flow(id));
     out_.note(Note::held, Bytes{p_.saves.released[id].ns - p_.saves.time[id].ns});
@@ -207,7 +208,7 @@ void ThreadSlices::release(SaveId id) {
     out_.put();
   }
   TrackEvent& event = out_.event(TrackEvent::TYPE_INSTANT, track, std::min(when, p_.duration));
-  out_.name(Category::save, name_of_save(NameOf::release, "release ", node, p_.saves.field[id]));
+  out_.name(EventCategory::save, name_of_save(NameOf::release, "release ", node, p_.saves.field[id]));
   event.add_terminating_flow_ids(tracks_.flow(id));
   if (const AllocationId allocation = p_.saves.allocation[id]) {
     out_.note(Note::bytes, p_.allocations.bytes[allocation]);

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/export/exported_processes.h"
 #include "analyzer/export/packets.h"
-#include "analyzer/export/subjects.h"
 #include "analyzer/model/load.h"
 
 namespace tapelens::exporting {
@@ -31,7 +31,8 @@ struct ProcessTracks {
 
 class ThreadSlices {
  public:
-  ThreadSlices(Subjects& subjects, const Subject& subject, const ProcessTracks& tracks, Packets& out);
+  ThreadSlices(ExportedProcesses& processes, const ExportedProcess& exported, const ProcessTracks& tracks,
+               Packets& out);
 
   uint64_t rows() const;
   void write(Counted& counted);
@@ -61,8 +62,8 @@ class ThreadSlices {
   void release(SaveId id);
   uint64_t name_of_save(NameOf kind, std::string_view prefix, NodeId node, StringId field);
 
-  Subjects& subjects_;
-  const Subject& subject_;
+  ExportedProcesses& processes_;
+  const ExportedProcess& exported_;
   const ProcessTracks& tracks_;
   Packets& out_;
   const Process& p_;

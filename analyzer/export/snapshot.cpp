@@ -37,16 +37,16 @@ class Shared {
 
 class Snapshot {
  public:
-  Snapshot(Subjects& subjects, const Subject& subject, ByteSink& sink)
-      : subjects_(subjects),
-        subject_(subject),
-        p_(subject.process),
+  Snapshot(ExportedProcesses& processes, const ExportedProcess& exported, ByteSink& sink)
+      : processes_(processes),
+        exported_(exported),
+        p_(exported.process),
         out_(sink),
-        stacks_(subjects.text().stack_begin.size()),
-        frames_(size_t{subjects.text().frame_line.rows()} + 1),
-        strings_(subjects.text().string_begin.size()),
+        stacks_(processes.text().stack_begin.size()),
+        frames_(size_t{processes.text().frame_line.rows()} + 1),
+        strings_(processes.text().string_begin.size()),
         address_(size_t{p_.allocations.rows()} + 1),
-        counted_(subjects, subject, uint64_t{p_.allocations.rows()} + p_.frees.rows()) {
+        counted_(processes, exported, uint64_t{p_.allocations.rows()} + p_.frees.rows()) {
     number_devices();
     // If the device does not report addresses, each allocation gets an address that was not used before.
     uint64_t next = kFirstAddress;
@@ -59,14 +59,14 @@ class Snapshot {
   void write() {
     out_.begin_dict();
     out_.key("exporter");
-    out_.text("Tapelens " + std::string(subjects_.wanted().version));
+    out_.text("Tapelens " + std::string(processes_.wanted().version));
     out_.key("command");
-    out_.text(subjects_.command());
+    out_.text(processes_.command());
     out_.key("devices");
     out_.begin_list();
     for (const auto& device : device_of_) {
       out_.item();
-      out_.text(device ? subjects_.names()[subjects_.text().device_name[*device]] : "");
+      out_.text(device ? processes_.names()[processes_.text().device_name[*device]] : "");
     }
     out_.end_list();
     out_.key("allocator_settings");
@@ -79,7 +79,7 @@ class Snapshot {
     for (const auto& device : device_of_) {
       out_.item();
       out_.begin_list();
-      if (device && subject_.analysis.traits(*device).has_blocks) {
+      if (device && exported_.analysis.traits(*device).has_blocks) {
         trace_of_blocks(*device);
       } else if (device) {
         trace_of_allocations(*device);
@@ -101,10 +101,10 @@ class Snapshot {
   // cuda:1 is at index 1 of the list of devices; devices of other types follow the last CUDA device.
   void number_devices() {
     std::vector<DeviceId> others;
-    for (const DeviceId device : subject_.devices) {
-      const std::string_view name = subjects_.text().string(subjects_.text().device_name[device]);
+    for (const DeviceId device : exported_.devices) {
+      const std::string_view name = processes_.text().string(processes_.text().device_name[device]);
       const std::optional<uint32_t> index = model::device_number(name);
-      if (!index || *index > kMostIndex || !subject_.analysis.traits(device).type->is_cuda) {
+      if (!index || *index > kMostIndex || !exported_.analysis.traits(device).type->is_cuda) {
         others.push_back(device);
         continue;
       }
@@ -132,7 +132,7 @@ class Snapshot {
       microseconds(time);
       out_.end_dict();
     };
-    for (const Step& step : subject_.analysis.steps()) {
+    for (const Step& step : exported_.analysis.steps()) {
       one(step, "START", step.when.begin);
       one(step, "END", std::min(step.when.end, p_.duration));
     }
@@ -146,7 +146,7 @@ class Snapshot {
 
   void frames_of(StackId stack) {
     out_.key("frames");
-    const Text& text = subjects_.text();
+    const Text& text = processes_.text();
     stacks_.write(out_, stack.value, [&] {
       out_.begin_list();
       for (const FrameId frame : text.stack(stack)) {
@@ -166,7 +166,7 @@ class Snapshot {
     });
   }
   void string(StringId id) {
-    strings_.write(out_, id.value, [&] { out_.text(subjects_.names()[id]); });
+    strings_.write(out_, id.value, [&] { out_.text(processes_.names()[id]); });
   }
 
   struct Event {
@@ -196,7 +196,7 @@ class Snapshot {
     out_.end_dict();
   }
 
-  StackId stack_of(AllocationId id) const { return model::stack_of(p_, subjects_.text(), id); }
+  StackId stack_of(AllocationId id) const { return model::stack_of(p_, processes_.text(), id); }
 
   // The events as the device's allocator reports them.
   void trace_of_blocks(DeviceId device) {
@@ -212,7 +212,7 @@ class Snapshot {
           const OutOfMemoryId row{next->row};
           const uint64_t free = p_.out_of_memory.free[row];
           event({"oom", free == UINT64_MAX ? 0 : free, p_.out_of_memory.bytes[row], 0, next->time,
-                 model::stack_of(p_, subjects_.text(), row)},
+                 model::stack_of(p_, processes_.text(), row)},
                 "device_free");
           break;
         }
@@ -255,7 +255,7 @@ class Snapshot {
 
   // If a device reports no blocks, each allocation is a block in a separate segment, as with malloc.
   void trace_of_allocations(DeviceId device) {
-    const peak::DeviceAnalysis& analysis = subject_.of->device(device).analysis();
+    const peak::DeviceAnalysis& analysis = exported_.of->device(device).analysis();
     const peak::Timeline& timeline = analysis.timeline();
     int64_t before = 0;
     for (uint32_t at = 0; at < timeline.events(); ++at) {
@@ -283,7 +283,7 @@ class Snapshot {
 
   void segments(uint32_t index, DeviceId device) {
     const peak::Moment end = peak::moment_at(p_, p_.duration);
-    if (subject_.analysis.traits(device).has_segments) {
+    if (exported_.analysis.traits(device).has_segments) {
       for (const peak::SegmentAt& one : peak::segments_at(p_, device, end)) segment(index, one);
       return;
     }
@@ -361,8 +361,8 @@ class Snapshot {
     out_.end_dict();
   }
 
-  Subjects& subjects_;
-  const Subject& subject_;
+  ExportedProcesses& processes_;
+  const ExportedProcess& exported_;
   const Process& p_;
   Pickle out_;
   Shared stacks_, frames_, strings_;
@@ -377,7 +377,9 @@ bool is_snapshot(std::string_view head) {
   return head.starts_with("\x80\x04") && key < 16 && value != std::string_view::npos && value < 48 && key < value;
 }
 
-void write_snapshot(Subjects& subjects, ByteSink& sink) { Snapshot(subjects, *subjects.largest(), sink).write(); }
+void write_snapshot(ExportedProcesses& processes, ByteSink& sink) {
+  Snapshot(processes, *processes.largest(), sink).write();
+}
 
 }  // namespace
 

@@ -24,14 +24,14 @@ std::string json_text(std::string_view text) {
 // The frames, which all profiles refer to by number.
 class Frames {
  public:
-  explicit Frames(const Subjects& subjects) : subjects_(subjects) {}
+  explicit Frames(const ExportedProcesses& processes) : processes_(processes) {}
 
   // The program's own frames, outermost first, without those of PyTorch and the language, as in `tapelens report --by
   // stack`.
   const std::vector<uint32_t>& stack(StackId id) {
     const auto [at, is_new] = stacks_.try_emplace(id.value);
     if (!is_new) return at->second;
-    const Text& text = subjects_.text();
+    const Text& text = processes_.text();
     const auto frames = text.stack(id);
     for (size_t i = frames.size(); i-- > 0;) {
       const FrameId frame = frames[i];
@@ -54,8 +54,8 @@ class Frames {
   uint32_t of(FrameId frame) {
     const auto [at, is_new] = frames_.try_emplace(frame.value, count_);
     if (is_new) {
-      const Text& text = subjects_.text();
-      const Names& names = subjects_.names();
+      const Text& text = processes_.text();
+      const Names& names = processes_.names();
       std::string one = "{\"name\":" + json_text(names[text.frame_function[frame]]) +
                         ",\"file\":" + json_text(names[text.frame_file[frame]]);
       if (const uint32_t line = text.frame_line[frame]) one += ",\"line\":" + std::to_string(line);
@@ -68,7 +68,7 @@ class Frames {
     ++count_;
   }
 
-  const Subjects& subjects_;
+  const ExportedProcesses& processes_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> stacks_;
   std::unordered_map<uint32_t, uint32_t> frames_;
   std::map<std::string, uint32_t, std::less<>> named_;
@@ -85,19 +85,19 @@ struct Sample {
 
 class Speedscope {
  public:
-  Speedscope(Subjects& subjects, ByteSink& sink) : subjects_(subjects), sink_(sink), frames_(subjects) {}
+  Speedscope(ExportedProcesses& processes, ByteSink& sink) : processes_(processes), sink_(sink), frames_(processes) {}
 
   void write() {
-    sink_.write("{\"exporter\":" + json_text("Tapelens " + std::string(subjects_.wanted().version)) +
+    sink_.write("{\"exporter\":" + json_text("Tapelens " + std::string(processes_.wanted().version)) +
                 ",\n\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":" +
-                json_text(subjects_.command()) + ",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
-    const bool are_many = subjects_.recording().processes().size() > 1;
-    subjects_.each([&](const Subject& subject) {
-      for (const DeviceId device : subject.devices) {
-        std::string where(subjects_.names()[subjects_.text().device_name[device]]);
-        if (are_many) where += ", pid " + std::to_string(subject.process.summary.pid);
-        profile("alive at the peak, " + where, at_peak(subject, device));
-        profile("allocated over the run, " + where, allocated(subject, device));
+                json_text(processes_.command()) + ",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
+    const bool are_many = processes_.recording().processes().size() > 1;
+    processes_.each([&](const ExportedProcess& exported) {
+      for (const DeviceId device : exported.devices) {
+        std::string where(processes_.names()[processes_.text().device_name[device]]);
+        if (are_many) where += ", pid " + std::to_string(exported.process.summary.pid);
+        profile("alive at the peak, " + where, at_peak(exported, device));
+        profile("allocated over the run, " + where, allocated(exported, device));
       }
     });
     sink_.write("],\n\"shared\":{\"frames\":[\n" + frames_.json() + "\n]}}\n");
@@ -107,15 +107,15 @@ class Speedscope {
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;
 
   uint32_t operator_frame(const Process& p, AllocationId id) {
-    const StringId name = called_name_of(p, subjects_.text(), id);
-    return frames_.named(name ? subjects_.names()[name] : "(no operator)");
+    const StringId name = called_name_of(p, processes_.text(), id);
+    return frames_.named(name ? processes_.names()[name] : "(no operator)");
   }
 
-  std::vector<Sample> at_peak(const Subject& subject, DeviceId device) {
-    const Process& p = subject.process;
-    const peak::DeviceAnalysis& analysis = subject.of->device(device).analysis();
+  std::vector<Sample> at_peak(const ExportedProcess& exported, DeviceId device) {
+    const Process& p = exported.process;
+    const peak::DeviceAnalysis& analysis = exported.of->device(device).analysis();
     const peak::PeakSet& set = analysis.peak();
-    peak::Keys keys(p, subjects_.text(), subject.analysis.steps(), peak::By::field);
+    peak::Keys keys(p, processes_.text(), exported.analysis.steps(), peak::By::field);
     std::vector<uint64_t> fields;
     for (const peak::Member& member : set.members) {
       fields.push_back(keys.key(member.allocation, peak::main_holder(set.holders_of(member))));
@@ -125,7 +125,7 @@ class Speedscope {
     for (size_t i = 0; i < set.members.size(); ++i) {
       const AllocationId id = set.members[i].allocation;
       const uint32_t holder = frames_.named(text::printable(names.at(fields[i])));
-      sums[{stack_of(p, subjects_.text(), id).value, operator_frame(p, id), holder}] += set.members[i].bytes;
+      sums[{stack_of(p, processes_.text(), id).value, operator_frame(p, id), holder}] += set.members[i].bytes;
     }
     std::vector<Sample> samples;
     for (const auto& [key, bytes] : sums) {
@@ -136,16 +136,16 @@ class Speedscope {
   }
 
   // In the order of each stack's first allocation.
-  std::vector<Sample> allocated(const Subject& subject, DeviceId device) {
-    const Process& p = subject.process;
-    Counted counted(subjects_, subject, p.allocations.rows() * subject.devices.size());
+  std::vector<Sample> allocated(const ExportedProcess& exported, DeviceId device) {
+    const Process& p = exported.process;
+    Counted counted(processes_, exported, p.allocations.rows() * exported.devices.size());
     std::vector<Sample> samples;
     std::unordered_map<uint64_t, size_t> place;
     for (const AllocationId id : p.allocations.ids()) {
       if (p.allocations.device[id] != device || p.allocations.origin[id] != Origin::allocator) continue;
       counted.one();
-      const StackId stack = stack_of(p, subjects_.text(), id);
-      const StringId op = called_name_of(p, subjects_.text(), id);
+      const StackId stack = stack_of(p, processes_.text(), id);
+      const StringId op = called_name_of(p, processes_.text(), id);
       const auto [at, is_new] = place.try_emplace(uint64_t{stack.value} << 32 | op.value, samples.size());
       if (is_new) samples.push_back({stack, operator_frame(p, id), UINT32_MAX, {}});
       samples[at->second].bytes += p.allocations.bytes[id];
@@ -175,7 +175,7 @@ class Speedscope {
     sink_.write("]}");
   }
 
-  Subjects& subjects_;
+  ExportedProcesses& processes_;
   ByteSink& sink_;
   Frames frames_;
   bool is_first_ = true;
@@ -183,7 +183,7 @@ class Speedscope {
 
 bool is_speedscope(std::string_view head) { return head.starts_with("{\"exporter\":\"Tapelens "); }
 
-void write_speedscope(Subjects& subjects, ByteSink& sink) { Speedscope(subjects, sink).write(); }
+void write_speedscope(ExportedProcesses& processes, ByteSink& sink) { Speedscope(processes, sink).write(); }
 
 }  // namespace
 

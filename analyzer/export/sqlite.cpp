@@ -22,14 +22,14 @@ namespace {
 using text::printable;
 
 // Writes the tables that all processes share.
-void write_shared(const Subjects& subjects, Database& database) {
-  const Text& text = subjects.text();
-  const Names& names = subjects.names();
+void write_shared(const ExportedProcesses& processes, Database& database) {
+  const Text& text = processes.text();
+  const Names& names = processes.names();
   Rows recording(database, "recording", 2);
-  recording.text("command").own_text(subjects.command()).put();
-  recording.text("duration_ns").number(subjects.recording().duration().ns).put();
-  recording.text("events").number(static_cast<int64_t>(subjects.recording().events())).put();
-  recording.text("tapelens_version").text(subjects.wanted().version).put();
+  recording.text("command").own_text(processes.command()).put();
+  recording.text("duration_ns").number(processes.recording().duration().ns).put();
+  recording.text("events").number(static_cast<int64_t>(processes.recording().events())).put();
+  recording.text("tapelens_version").text(processes.wanted().version).put();
   Rows frames(database, "frames", 4);
   for (const FrameId id : text.frame_line.ids()) {
     const uint32_t line = text.frame_line[id];
@@ -50,15 +50,15 @@ void write_shared(const Subjects& subjects, Database& database) {
 
 class ProcessRows {
  public:
-  ProcessRows(Subjects& subjects, const Subject& subject, Database& database)
-      : subjects_(subjects),
-        names_(subjects.names()),
-        text_(subjects.text()),
-        subject_(subject),
-        p_(subject.process),
-        threads_(load_threads(subjects.recording(), p_, subject.index)),
+  ProcessRows(ExportedProcesses& processes, const ExportedProcess& exported, Database& database)
+      : processes_(processes),
+        names_(processes.names()),
+        text_(processes.text()),
+        exported_(exported),
+        p_(exported.process),
+        threads_(load_threads(processes.recording(), p_, exported.index)),
         database_(database),
-        counted_(subjects, subject,
+        counted_(processes, exported,
                  uint64_t{p_.operators.rows()} + p_.nodes.rows() + p_.saves.rows() + p_.allocations.rows() +
                      p_.evaluations.rows() + p_.module_calls.rows()) {}
 
@@ -69,12 +69,12 @@ class ProcessRows {
     nodes();
     saves();
     allocations();
-    for (const DeviceId device : subject_.devices) of_device(device);
+    for (const DeviceId device : exported_.devices) of_device(device);
   }
 
  private:
   // The first value of each row: the process.
-  Rows& begin(Rows& rows) const { return rows.number(subject_.index.value); }
+  Rows& begin(Rows& rows) const { return rows.number(exported_.index.value); }
   Rows& name(Rows& rows, StringId id) const { return id ? rows.text(names_[id]) : rows.null(); }
   Rows& thread(Rows& rows, ThreadId id) const { return rows.id(id ? threads_.os_id[id] : 0); }
   std::string_view device_name(DeviceId id) const { return names_[text_.device_name[id]]; }
@@ -88,7 +88,7 @@ class ProcessRows {
     s.exit_code ? rows.number(*s.exit_code) : rows.null();
     rows.put();
     Rows phases(database_, "phases", 4);
-    for (const Bands::Band& band : bands(p_, subject_.analysis.steps(), subject_.analysis.phases()).phases) {
+    for (const Bands::Band& band : bands(p_, exported_.analysis.steps(), exported_.analysis.phases()).phases) {
       begin(phases).time(band.when.begin).time(band.when.end).text(phase_name(band.phase)).put();
     }
   }
@@ -152,15 +152,15 @@ class ProcessRows {
   }
 
   bool is_wanted(DeviceId device) const {
-    return std::ranges::find(subject_.devices, device) != subject_.devices.end();
+    return std::ranges::find(exported_.devices, device) != exported_.devices.end();
   }
 
   // Leaves out memory of devices that were not requested. External memory, which has no device, is included.
   void allocations() {
     Rows rows(database_, "allocations", 17);
     const Allocations& a = p_.allocations;
-    const peak::Grouping grouping = peak::group(p_, text_, subject_.analysis.steps(), {}, peak::By::category);
-    const Phases& phases = subject_.analysis.phases();
+    const peak::Grouping grouping = peak::group(p_, text_, exported_.analysis.steps(), {}, peak::By::category);
+    const Phases& phases = exported_.analysis.phases();
     for (const AllocationId id : a.ids()) {
       counted_.one();
       const bool is_owned = a.origin[id] == Origin::allocator;
@@ -169,7 +169,7 @@ class ProcessRows {
       a.device[id] ? rows.text(device_name(a.device[id])) : rows.null();
       rows.bytes(a.bytes[id]).time(a.time[id]).time(p_.freed(id));
       rows.text(peak::category_name(static_cast<peak::HolderKind>(grouping.of[id.value])));
-      rows.number(step_index_at(subject_.analysis.steps(), a.time[id])).text(phase_name(phases.at(a.time[id])));
+      rows.number(step_index_at(exported_.analysis.steps(), a.time[id])).text(phase_name(phases.at(a.time[id])));
       name(rows, called_name_of(p_, text_, id)).id(a.op[id].value).id(module_of(p_, id).value);
       rows.id(stack_of(p_, text_, id).value).number(is_owned ? 1 : 0);
       if (const DeviceBlockId block = p_.device_blocks.of(id)) {
@@ -184,11 +184,11 @@ class ProcessRows {
   }
 
   void of_device(DeviceId id) {
-    const peak::DeviceAnalysis& device = subject_.of->device(id).analysis();
+    const peak::DeviceAnalysis& device = exported_.of->device(id).analysis();
     const std::string_view name_of_device = device_name(id);
     describe(device, name_of_device);
     Rows steps(database_, "steps", 10);
-    for (const peak::StepMemory& step : peak::step_memory(subject_.analysis, device.timeline())) {
+    for (const peak::StepMemory& step : peak::step_memory(exported_.analysis, device.timeline())) {
       begin(steps)
           .text(name_of_device)
           .number(step.index)
@@ -199,18 +199,18 @@ class ProcessRows {
       steps.bytes(step.allocated).put();
     }
     peak_rows(device, name_of_device);
-    if (subjects_.wanted().checks != nullptr) findings(device, name_of_device);
+    if (processes_.wanted().checks != nullptr) findings(device, name_of_device);
   }
 
   void describe(const peak::DeviceAnalysis& device, std::string_view name_of_device) {
     Rows rows(database_, "devices", 9);
-    for (const peak::DevicePeak& one : subject_.analysis.devices()) {
+    for (const peak::DevicePeak& one : exported_.analysis.devices()) {
       if (one.device != device.device()) continue;
       begin(rows).text(name_of_device).bytes(one.peak).time(one.when.time);
       rows.number(static_cast<int64_t>(one.allocations)).number(static_cast<int64_t>(one.frees));
       rows.bytes(one.live_at_end);
-      const model::DeviceTraits& traits = subject_.analysis.traits(one.device);
-      const peak::DeviceMemory& memory = subject_.analysis.memory(one.device);
+      const model::DeviceTraits& traits = exported_.analysis.traits(one.device);
+      const peak::DeviceMemory& memory = exported_.analysis.memory(one.device);
       traits.has_blocks ? rows.bytes(memory.allocated_peak) : rows.null();
       traits.has_segments ? rows.bytes(memory.reserved_peak) : rows.null();
       rows.put();
@@ -220,7 +220,7 @@ class ProcessRows {
   void peak_rows(const peak::DeviceAnalysis& device, std::string_view name_of_device) {
     Rows rows(database_, "peak", 8);
     const peak::PeakSet& set = device.peak();
-    peak::Keys keys(p_, text_, subject_.analysis.steps(), peak::By::field);
+    peak::Keys keys(p_, text_, exported_.analysis.steps(), peak::By::field);
     std::vector<uint64_t> fields;
     for (const peak::Member& member : set.members) {
       fields.push_back(keys.key(member.allocation, peak::main_holder(set.holders_of(member))));
@@ -244,9 +244,9 @@ class ProcessRows {
 
   void findings(const peak::DeviceAnalysis& device, std::string_view name_of_device) {
     advise::AdviceOptions wanted;
-    wanted.sources = subjects_.wanted().sources;
-    const advise::Advice advice = advise::advise(device, *subjects_.wanted().checks, wanted);
-    if (subjects_.wanted().advised) subjects_.wanted().advised(advice);
+    wanted.sources = processes_.wanted().sources;
+    const advise::Advice advice = advise::advise(device, *processes_.wanted().checks, wanted);
+    if (processes_.wanted().advised) processes_.wanted().advised(advice);
     Rows rows(database_, "findings", 22);
     int64_t number = 0;
     for (const advise::Finding& f : advice.findings) {
@@ -264,10 +264,10 @@ class ProcessRows {
     return text.empty() ? rows.null() : rows.own_text(printable(text));
   }
 
-  Subjects& subjects_;
+  ExportedProcesses& processes_;
   const Names& names_;
   const Text& text_;
-  const Subject& subject_;
+  const ExportedProcess& exported_;
   const Process& p_;
   const Threads threads_;
   Database& database_;
@@ -281,11 +281,11 @@ bool is_sqlite(std::string_view head) {
          head.substr(kApplication, 4) == "TPLN";
 }
 
-void write_sqlite(Subjects& subjects, const std::string& path) {
+void write_sqlite(ExportedProcesses& processes, const std::string& path) {
   Database database(path);
   database.run(kTables);
-  write_shared(subjects, database);
-  subjects.each([&](const Subject& subject) { ProcessRows(subjects, subject, database).write(); });
+  write_shared(processes, database);
+  processes.each([&](const ExportedProcess& exported) { ProcessRows(processes, exported, database).write(); });
   database.run(kViews);
 }
 

@@ -11,12 +11,12 @@ namespace {
 constexpr size_t kMostUnknown = 3;  // the search gives up after so many runs with unknown memory
 
 // With equal rewrites, most programs allocate the same on every GPU.
-std::vector<Known> hints_for(const Fit& fit, const Setting& setting) {
-  std::vector<Known> hints;
+std::vector<KnownPeak> hints_for(const Fit& fit, const Setting& setting) {
+  std::vector<KnownPeak> hints;
   for (const Series& other : fit.series) {
     if (other.setting.apply != setting.apply) continue;
     for (const Point& point : other.points) {
-      if (point.outcome == Outcome::measured) hints.push_back({point.size, point.reading.allocated});
+      if (point.outcome == Outcome::measured) hints.push_back({point.size, point.measured.allocated});
     }
   }
   return hints;
@@ -81,10 +81,10 @@ bool is_settled(const Series& series) {
   return true;
 }
 
-trace::Result<Fit> find(experiment::Runs& runs, const Wanted& wanted) {
+trace::Result<Fit> find(experiment::Runs& runs, const SearchSpace& wanted) {
   Fit fit;
   for (const Setting& setting : wanted.settings) {
-    const std::vector<Known> hints = hints_for(fit, setting);
+    const std::vector<KnownPeak> hints = hints_for(fit, setting);
     Series& series = fit.series.emplace_back();
     series.setting = setting;
     series.sizes = wanted.sizes;

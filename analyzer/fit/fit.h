@@ -31,7 +31,7 @@ struct Setting {
   std::string name;   // as the driver names it
   Bytes memory;       // of each
   std::string apply;  // "lossless"; empty: no rewrites
-  policy::Settings rewrites = {};
+  policy::RewriteSettings rewrites = {};
 };
 
 struct Series {
@@ -55,12 +55,12 @@ const Point* too_large(const Series& series);
 // unknown.
 bool is_settled(const Series& series);
 
-struct Wanted {
+struct SearchSpace {
   std::vector<Setting> settings;
   std::vector<uint64_t> sizes;  // ascending; 0 alone: nothing varies
   bool every = false;           // run all sizes, not only those that the search needs
 };
 
-trace::Result<Fit> find(experiment::Runs& runs, const Wanted& wanted);
+trace::Result<Fit> find(experiment::Runs& runs, const SearchSpace& wanted);
 
 }  // namespace tapelens::fit

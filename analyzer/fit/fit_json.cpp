@@ -19,20 +19,20 @@ Json size_json(uint64_t size) { return size == 0 ? Json(nullptr) : Json(size); }
 Json size_json(const Point* point) { return point == nullptr ? Json(nullptr) : size_json(point->size); }
 
 Json point_json(const Point& point, Bytes memory) {
-  const experiment::Reading& reading = point.reading;
+  const experiment::Measurement& measured = point.measured;
   const bool fits = point.outcome == Outcome::measured;
   return {{"size", size_json(point.size)},
           {"outcome", name_of(point.outcome)},
           {"fits", point.is_unknown() ? Json(nullptr) : Json(fits)},
-          {"allocated_bytes", reading.allocated.value},
-          {"reserved_bytes", reading.reserved.value},
-          {"headroom_bytes", fits ? Json((memory - reading.reserved).value) : Json(nullptr)},
-          {"steps", reading.optimizer_steps},
-          {"fewest_steps", reading.fewest_optimizer_steps},
+          {"allocated_bytes", measured.allocated.value},
+          {"reserved_bytes", measured.reserved.value},
+          {"headroom_bytes", fits ? Json((memory - measured.reserved).value) : Json(nullptr)},
+          {"steps", measured.optimizer_steps},
+          {"fewest_steps", measured.fewest_optimizer_steps},
           {"ended_by_tapelens", point.was_ended},
           {"exit_code", point.was_ended ? Json(nullptr) : Json(point.exit_code)},
           {"went_on", point.went_on},
-          {"peak_still_grew", reading.grew},
+          {"peak_still_grew", measured.grew},
           {"why", point.why},
           {"last_words", point.last_words},
           {"was_rewritten", point.was_rewritten},

@@ -28,12 +28,12 @@ std::string verdict(const Point& point, const Series& series) {
 }
 
 std::string row(const Point& point, const Series& series, unsigned width) {
-  const bool is_known = point.reading.allocated.value > 0;
+  const bool is_known = point.measured.allocated.value > 0;
   const auto figure = [&](bool is_shown, Bytes bytes) { return pad_left(is_shown ? bytes_text(bytes) : "-", kFigure); };
   const std::string size = point.size == 0 ? "" : std::to_string(point.size);
-  return "  " + pad_left(size, width) + figure(is_known, point.reading.allocated) +
-         figure(is_known, point.reading.reserved) +
-         figure(point.outcome == Outcome::measured, series.setting.memory - point.reading.reserved) + "   " +
+  return "  " + pad_left(size, width) + figure(is_known, point.measured.allocated) +
+         figure(is_known, point.measured.reserved) +
+         figure(point.outcome == Outcome::measured, series.setting.memory - point.measured.reserved) + "   " +
          verdict(point, series) + "\n";
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analyzer/fit/fit_text.h"
-#include "analyzer/peak/outside.h"
+#include "analyzer/peak/external_memory.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::fit {
@@ -49,10 +49,10 @@ void add_order(const Series& series, std::vector<std::string>& all) {
   const Point* before = nullptr;
   for (const Point& point : series.points) {
     if (point.outcome != Outcome::measured) continue;
-    if (before != nullptr && point.reading.allocated < before->reading.allocated) {
+    if (before != nullptr && point.measured.allocated < before->measured.allocated) {
       all.push_back("The peak does not grow with the size: at " + text_of(point.size) + " it is " +
-                    bytes_text(point.reading.allocated) + ", at " + text_of(before->size) + " " +
-                    bytes_text(before->reading.allocated) +
+                    bytes_text(point.measured.allocated) + ", at " + text_of(before->size) + " " +
+                    bytes_text(before->measured.allocated) +
                     ". Sizes that were not run may fit or not: --all runs them.");
     }
     before = &point;
@@ -65,7 +65,7 @@ std::string outcome_text(const Point& point) {
   const std::string why = point.why.empty() ? "" : ": " + why_text(point);
   switch (point.outcome) {
     case Outcome::measured:
-      return "fits, " + bytes_text(point.reading.allocated) + " allocated";
+      return "fits, " + bytes_text(point.measured.allocated) + " allocated";
     case Outcome::out_of_memory:
       return "does not fit" + why;
     case Outcome::failed:
@@ -98,7 +98,7 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("The search was given up: too many runs said nothing of the memory.");
   }
   if (std::ranges::any_of(series.points, [](const Point& point) {
-        return point.exit_code != 0 && is_failed(point) && !point.reading.value_reads.empty();
+        return point.exit_code != 0 && is_failed(point) && !point.measured.value_reads.empty();
       })) {
     all.push_back(
         "A run that failed had read values that the simulated GPU does not compute and returns as zero: if such a "
@@ -108,20 +108,20 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
   const Point* fits = largest(series);
   if (fits == nullptr) return all;
   const std::string of = fits->size == 0 ? "" : " at " + text_of(fits->size);
-  if (fits->reading.grew) {
+  if (fits->measured.grew) {
     all.push_back("The peak" + of + " still grew in the last of " +
-                  text::plural(fits->reading.optimizer_steps, "step", "steps") +
+                  text::plural(fits->measured.optimizer_steps, "step", "steps") +
                   ": a longer run may not fit (--steps).");
   }
-  if (fits->was_ended && fits->reading.fewest_optimizer_steps < steps) {
+  if (fits->was_ended && fits->measured.fewest_optimizer_steps < steps) {
     all.push_back("A process that uses a GPU had made " +
-                  text::plural(fits->reading.fewest_optimizer_steps, "step", "steps") + " of " + text_of(steps) + of +
+                  text::plural(fits->measured.fewest_optimizer_steps, "step", "steps") + " of " + text_of(steps) + of +
                   " when the run was ended: its own peak may be larger.");
   }
-  if (fits->reading.optimizer_steps == 0 && !fits->was_ended && steps > 0) {
+  if (fits->measured.optimizer_steps == 0 && !fits->was_ended && steps > 0) {
     all.push_back("No step of an optimizer ended" + of + ": this is the peak of the whole run, to its end.");
   }
-  if (!fits->reading.value_reads.empty()) all.push_back(fits->reading.value_reads);
+  if (!fits->measured.value_reads.empty()) all.push_back(fits->measured.value_reads);
   if (!series.setting.apply.empty()) {
     all.push_back("Rewrites" + of + ": " + fits->rewritten +
                   (fits->was_rewritten ? "." : "; this is what fits without --apply."));
@@ -130,7 +130,7 @@ std::vector<std::string> remarks(const Series& series, uint64_t steps) {
     all.push_back("tapelens run --fit " + std::to_string(series.setting.memory.value >> 20) +
                   "MiB applies only what a size needs of these rewrites.");
   }
-  if (const Bytes left = series.setting.memory - fits->reading.reserved; left < peak::kMostlyOutside) {
+  if (const Bytes left = series.setting.memory - fits->measured.reserved; left < peak::kUsualExternalMemory) {
     all.push_back("The headroom" + of + ", " + bytes_text(left) +
                   ", may not hold what is outside of PyTorch's allocator on a real GPU.");
   }

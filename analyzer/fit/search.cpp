@@ -46,14 +46,14 @@ struct Line {
   }
 };
 
-std::optional<Line> line_of(std::vector<Known> known, Bytes memory) {
-  std::ranges::sort(known, {}, &Known::size);
-  const auto again = std::ranges::unique(known, {}, &Known::size);
+std::optional<Line> line_of(std::vector<KnownPeak> known, Bytes memory) {
+  std::ranges::sort(known, {}, &KnownPeak::size);
+  const auto again = std::ranges::unique(known, {}, &KnownPeak::size);
   known.erase(again.begin(), again.end());
   if (known.size() < 2) return std::nullopt;
   size_t above = 1;
   while (above + 1 < known.size() && known[above].allocated <= memory) ++above;
-  const Known &a = known[above - 1], &b = known[above];
+  const KnownPeak &a = known[above - 1], &b = known[above];
   if (b.allocated <= a.allocated) return std::nullopt;
   return Line{static_cast<double>(a.allocated.value), static_cast<double>(a.size),
               static_cast<double>((b.allocated - a.allocated).value) / static_cast<double>(b.size - a.size)};
@@ -84,12 +84,12 @@ std::optional<size_t> place_on(const Line& line, const Series& series, Bracket o
 
 }  // namespace
 
-std::optional<uint64_t> next_size(const Series& series, std::span<const Known> hints) {
+std::optional<uint64_t> next_size(const Series& series, std::span<const KnownPeak> hints) {
   const Bracket open = bracket_of(series);
   if (open.low >= open.high) return std::nullopt;
-  std::vector<Known> known(hints.begin(), hints.end());
+  std::vector<KnownPeak> known(hints.begin(), hints.end());
   for (const Point& point : series.points) {
-    if (point.outcome == Outcome::measured) known.push_back({point.size, point.reading.allocated});
+    if (point.outcome == Outcome::measured) known.push_back({point.size, point.measured.allocated});
   }
   const auto line = line_of(std::move(known), series.setting.memory);
   std::optional<size_t> wanted;

@@ -12,13 +12,13 @@
 namespace tapelens::fit {
 
 // A run that fitted, of this setting or of another one with the same allocations (a GPU of another size).
-struct Known {
+struct KnownPeak {
   uint64_t size;
   Bytes allocated;
 };
 
 // The next of series.sizes to run; none if the answer is as exact as possible. `hints` influence only the order of the
 // search, never the answer.
-std::optional<uint64_t> next_size(const Series& series, std::span<const Known> hints);
+std::optional<uint64_t> next_size(const Series& series, std::span<const KnownPeak> hints);
 
 }  // namespace tapelens::fit

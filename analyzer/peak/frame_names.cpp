@@ -39,21 +39,21 @@ std::vector<Frame> frames_of(const model::Text& text, model::StackId stack) {
   return frames;
 }
 
-std::string place_text(const Place& place, unsigned folders) {
+std::string place_text(const SourceLine& place, unsigned folders) {
   std::string out(with_folders(place.file, folders));
   if (place.line != 0) out += ":" + std::to_string(place.line);
   if (!place.function.empty()) out += (out.empty() ? "" : " ") + std::string(place.function);
   return out;
 }
 
-void FrameNames::add(const Place& place) {
+void FrameNames::add(const SourceLine& place) {
   Same& same = same_[place_text(place)];
   if (same.files.contains(place.file)) return;
   same.files.emplace(place.file);
   if (same.files.size() > 1) same.folders = telling_apart(same.files);
 }
 
-std::string FrameNames::name(const Place& place) const {
+std::string FrameNames::name(const SourceLine& place) const {
   const auto same = same_.find(place_text(place));
   return place_text(place, same == same_.end() ? 0 : same->second.folders);
 }

@@ -22,19 +22,19 @@ Frame frame_of(const model::Text& text, model::FrameId frame);  // empty for no 
 // Innermost first.
 std::vector<Frame> frames_of(const model::Text& text, model::StackId stack);
 
-struct Place {
+struct SourceLine {
   std::string_view file, function;
   uint32_t line = 0;  // 0: a native frame
 };
 
 // "train.py:42 forward", with `folders` folders before the file.
-std::string place_text(const Place& place, unsigned folders = 0);
+std::string place_text(const SourceLine& place, unsigned folders = 0);
 
 class FrameNames {
  public:
   // All frames of the list, before the first call that names one.
-  void add(const Place& place);
-  std::string name(const Place& place) const;
+  void add(const SourceLine& place);
+  std::string name(const SourceLine& place) const;
 
  private:
   struct Same {

@@ -31,8 +31,8 @@ std::optional<By> parse_by(std::string_view word) {
 
 const char* by_name(By by) { return kByNames[static_cast<size_t>(by)]; }
 
-std::vector<Group> groups(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& set,
-                          By by) {
+std::vector<AllocationGroup> groups(const Process& process, const Text& text, const std::vector<Step>& steps,
+                                    const PeakSet& set, By by) {
   Keys keys(process, text, steps, by);
   Sums sums;
   for (uint32_t at = 0; at < set.members.size(); ++at) {
@@ -52,9 +52,9 @@ std::vector<Group> groups(const Process& process, const Text& text, const std::v
     sum.allocations += sums.at(key).allocations;
     sum.biggest = std::min(sum.biggest, sums.at(key).biggest);
   }
-  std::vector<Group> out;
+  std::vector<AllocationGroup> out;
   for (const auto& [name, sum] : by_name) out.push_back({name, sum.bytes, sum.allocations, sum.biggest});
-  std::ranges::stable_sort(out, [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(out, [](const AllocationGroup& a, const AllocationGroup& b) { return a.bytes > b.bytes; });
   return out;
 }
 
@@ -82,7 +82,7 @@ std::string frame_text(const Text& text, FrameId frame, unsigned folders) {
   return place_text(place_of(text, frame), folders);
 }
 
-Place place_of(const Text& text, FrameId frame) {
+SourceLine place_of(const Text& text, FrameId frame) {
   return {text.string(text.frame_file[frame]), text.string(text.frame_function[frame]), text.frame_line[frame]};
 }
 

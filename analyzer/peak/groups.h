@@ -25,7 +25,7 @@ inline constexpr size_t kBys = std::size(kByNames);
 std::optional<By> parse_by(std::string_view word);  // one of kByNames
 const char* by_name(By by);
 
-struct Group {
+struct AllocationGroup {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
@@ -33,8 +33,8 @@ struct Group {
 };
 
 // The most bytes first, then by key.
-std::vector<Group> groups(const Process& process, const Text& text, const std::vector<Step>& steps, const PeakSet& set,
-                          By by);
+std::vector<AllocationGroup> groups(const Process& process, const Text& text, const std::vector<Step>& steps,
+                                    const PeakSet& set, By by);
 
 struct Category {
   HolderKind kind{};
@@ -55,6 +55,6 @@ inline constexpr const char* kNoStack = "(no stack)";
 
 // "train.py:42 forward", with `folders` folders before the file. Native frames without a line have no line number.
 std::string frame_text(const Text& text, FrameId frame, unsigned folders = 0);
-Place place_of(const Text& text, FrameId frame);
+SourceLine place_of(const Text& text, FrameId frame);
 
 }  // namespace tapelens::peak

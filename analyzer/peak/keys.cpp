@@ -80,7 +80,7 @@ std::string Keys::stack_name(StackId stack, const FrameNames& frames) const {
   if (all.empty()) return kNoStack;
   std::string out;
   for (auto at = all.rbegin(); at != all.rend(); ++at) {
-    const Place place = place_of(text_, *at);
+    const SourceLine place = place_of(text_, *at);
     if (!is_library_frame(place.file, place.function)) out += (out.empty() ? "" : kBetweenFrames) + frames.name(place);
   }
   return out.empty() ? kOtherFrames : out;
@@ -93,7 +93,7 @@ std::map<uint64_t, std::string> Keys::names(std::span<const uint64_t> keys) cons
     if (by_ == By::source && id != 0) frames.add(place_of(text_, FrameId{id}));
     if (by_ != By::stack) continue;
     for (const FrameId frame : text_.stack(StackId{id})) {
-      const Place place = place_of(text_, frame);
+      const SourceLine place = place_of(text_, frame);
       if (!is_library_frame(place.file, place.function)) frames.add(place);
     }
   }

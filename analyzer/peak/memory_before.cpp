@@ -66,7 +66,7 @@ std::vector<Block> blocks_before(const Process& p, DeviceId device) {
 }
 
 // The small pool has segments of 2 MiB and pages of 2 MiB. The size decides for an expandable segment without blocks.
-bool is_small(const Segment& segment, const allocator::Settings& settings) {
+bool is_small(const Segment& segment, const allocator::AllocatorSettings& settings) {
   if (!segment.is_expandable) return segment.size == kSmallPoolSegment;
   for (const Block& block : segment.blocks) {
     if (block.number != 0) return block.size <= kMiB;
@@ -79,7 +79,7 @@ using RangeOwner = std::tuple<uint64_t, allocator::PoolId, bool>;  // stream, po
 
 // The mapped addresses of each range, in ascending order.
 std::map<RangeOwner, std::vector<uint64_t>> mapped_addresses(const Process& p, DeviceId device,
-                                                             const allocator::Settings& settings) {
+                                                             const allocator::AllocatorSettings& settings) {
   const SegmentEvents& events = p.segment_events;
   std::map<RangeOwner, std::vector<uint64_t>> mapped;
   for (const SegmentEventId row : events.ids()) {
@@ -92,7 +92,8 @@ std::map<RangeOwner, std::vector<uint64_t>> mapped_addresses(const Process& p, D
 }
 
 // Finds the base address of each expandable segment: the lowest address that is mapped, or that becomes mapped.
-void find_bases(const Process& p, DeviceId device, const allocator::Settings& settings, std::vector<Segment>& all) {
+void find_bases(const Process& p, DeviceId device, const allocator::AllocatorSettings& settings,
+                std::vector<Segment>& all) {
   if (std::ranges::none_of(all, &Segment::is_expandable)) return;
   const auto mapped = mapped_addresses(p, device, settings);
   std::map<RangeOwner, uint64_t> last;  // the highest base so far
@@ -117,7 +118,7 @@ void find_bases(const Process& p, DeviceId device, const allocator::Settings& se
 
 }  // namespace
 
-MemoryBefore memory_before(const Process& p, DeviceId device, const allocator::Settings& settings) {
+MemoryBefore memory_before(const Process& p, DeviceId device, const allocator::AllocatorSettings& settings) {
   std::vector<Segment> all = segments_before(p, device);
   const std::vector<Block> blocks = blocks_before(p, device);
   size_t next = 0;

@@ -33,7 +33,7 @@ struct DeviceRequests {
                                                              // recording of a program
   std::vector<Request> all;
   std::vector<allocator::PoolId> pools;  // the pools that the program emptied, one entry for each time
-  allocator::Settings settings;
+  allocator::AllocatorSettings settings;
   uint64_t allowed = allocator::kNoLimit;  // the process's memory limit on the device
 
   // The difference between the model and the recording, as text; empty: none. With a difference, `all` is incomplete.
@@ -57,7 +57,7 @@ DeviceRequests device_requests(const Process& process, const Text& text, DeviceI
 // Sorted by address, as CachingAllocator::adopt() requires. Blocks have the numbers of their allocations. None: blocks
 // overlap, or are outside all segments.
 using MemoryBefore = std::optional<std::vector<allocator::CachingAllocator::Segment>>;
-MemoryBefore memory_before(const Process& process, DeviceId device, const allocator::Settings& settings);
+MemoryBefore memory_before(const Process& process, DeviceId device, const allocator::AllocatorSettings& settings);
 
 // Whether a row with this time belongs to the memory before the history.
 inline bool is_before(const Process& process, Time time) { return process.is_imported && time.ns == 0; }

@@ -11,7 +11,7 @@
 namespace tapelens::peak {
 
 struct ReservedSettings {
-  allocator::Settings settings;
+  allocator::AllocatorSettings settings;
   uint64_t card = allocator::kNoLimit;     // capacity for segments in bytes
   uint64_t allowed = allocator::kNoLimit;  // as in DeviceRequests
 };

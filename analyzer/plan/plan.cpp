@@ -27,11 +27,13 @@ bool is_close(const Tried& tried, Bytes size) {
   return static_cast<double>(tried.bytes.value) >= kCloseEnough * static_cast<double>(size.value);
 }
 
-Bytes bytes_of(const experiment::Reading& reading) { return reading.uses_gpu ? reading.reserved : reading.peak; }
+Bytes bytes_of(const experiment::Measurement& measured) {
+  return measured.uses_gpu ? measured.reserved : measured.peak;
+}
 
 class Search {
  public:
-  Search(experiment::Runs& runs, const Wanted& wanted) : runs_(runs), wanted_(wanted) { plan_.size = wanted.size; }
+  Search(experiment::Runs& runs, const Constraints& wanted) : runs_(runs), wanted_(wanted) { plan_.size = wanted.size; }
 
   trace::Result<Plan> run() {
     const auto stock = tried({});
@@ -45,7 +47,7 @@ class Search {
     if (is_over()) return std::move(plan_);
     if (!plan_.chosen) return last_resort();
     // Each group has the rewrites of those before it: if one is not enough, those are not.
-    for (const policy::Group& group : std::views::reverse(policy::kGroups)) {
+    for (const policy::Preset& group : std::views::reverse(policy::kPresets)) {
       if (group.name == policy::kRecompute) continue;
       const auto done = tried({std::string(group.name)});
       if (!done) return done.error();
@@ -64,7 +66,7 @@ class Search {
 
   trace::Result<Plan> last_resort() {
     if (wanted_.host_memory == 0 ||
-        std::ranges::none_of(plan_.tried, [](const Tried& one) { return one.reading.uses_gpu; }))
+        std::ranges::none_of(plan_.tried, [](const Tried& one) { return one.measured.uses_gpu; }))
       return stopped(Stop::too_small);
     // With less recomputation more is copied, but no recomputed values are there together in the backward.
     for (Choice choice : {least_with_host(), cheap()}) {
@@ -121,14 +123,14 @@ class Search {
     if (!attempt) return attempt.error();
     if (!*attempt) return std::optional<Tried>();
     Tried done{std::move(**attempt), choice};
-    done.bytes = bytes_of(done.reading);
+    done.bytes = bytes_of(done.measured);
     return std::optional(std::move(done));
   }
 
   // Whether a device of this size may serve it all the same.
   bool may_fit(const Tried& roomy) const {
-    return roomy.outcome == Outcome::measured && roomy.reading.uses_gpu && roomy.bytes > wanted_.size &&
-           roomy.reading.allocated <= wanted_.size;
+    return roomy.outcome == Outcome::measured && roomy.measured.uses_gpu && roomy.bytes > wanted_.size &&
+           roomy.measured.allocated <= wanted_.size;
   }
 
   // Runs it, and chooses it if it fits: a later run is always of a cheaper choice.
@@ -154,7 +156,7 @@ class Search {
   }
 
   experiment::Runs& runs_;
-  const Wanted wanted_;
+  const Constraints wanted_;
   Plan plan_;
 };
 
@@ -169,8 +171,8 @@ Choice least_with_host() {
   return choice;
 }
 
-policy::Settings settings_of(const Choice& choice) {
-  policy::Settings settings;
+policy::RewriteSettings settings_of(const Choice& choice) {
+  policy::RewriteSettings settings;
   settings.on = !choice.level.empty();
   settings.level = choice.level;
   if (choice.budget != 0) settings.budget = choice.budget / 100.0;
@@ -189,6 +191,6 @@ const Tried* Plan::least() const {
   return found;
 }
 
-trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted) { return Search(runs, wanted).run(); }
+trace::Result<Plan> find(experiment::Runs& runs, const Constraints& wanted) { return Search(runs, wanted).run(); }
 
 }  // namespace tapelens::plan

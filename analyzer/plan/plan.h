@@ -30,7 +30,7 @@ Choice least();            // the least memory, without the host's
 Choice least_with_host();  // the same, and all other saves go to the host's memory
 // "", "--apply bitwise", "--apply recompute --recompute-budget 12%".
 std::string options_of(const Choice& choice);
-policy::Settings settings_of(const Choice& choice);
+policy::RewriteSettings settings_of(const Choice& choice);
 
 struct Tried : experiment::Attempt {
   Choice choice;
@@ -50,7 +50,7 @@ struct Plan {
   const Tried* least() const;
 };
 
-struct Wanted {
+struct Constraints {
   Bytes size{};       // the most bytes
   std::string gpu;    // Variation::gpu of a device with `size`, or of the machine's own
   std::string roomy;  // Variation::gpu of a device with more memory than the program needs; may be empty
@@ -62,6 +62,6 @@ struct Wanted {
 //
 // A choice runs on the roomy device, so that its memory is known. If its tensors fit into the size, but not the memory
 // that the allocator reserves, it runs again with `gpu`: an allocator that finds its device full frees cached memory.
-trace::Result<Plan> find(experiment::Runs& runs, const Wanted& wanted);
+trace::Result<Plan> find(experiment::Runs& runs, const Constraints& wanted);
 
 }  // namespace tapelens::plan

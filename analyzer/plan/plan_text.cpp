@@ -25,7 +25,7 @@ std::string name_of(const Choice& choice) {
 std::string outcome_text(const Tried& tried, Bytes size) {
   switch (tried.outcome) {
     case Outcome::measured:
-      return "needs " + bytes_text(tried.bytes) + (tried.reading.uses_gpu ? " reserved" : "");
+      return "needs " + bytes_text(tried.bytes) + (tried.measured.uses_gpu ? " reserved" : "");
     case Outcome::out_of_memory:
       return "needs more than " + bytes_text(size);
     case Outcome::failed:
@@ -50,8 +50,8 @@ std::string plan_text(const Plan& plan) {
   if (const Tried* least = plan.least(); least != nullptr) {
     text += ": the least is " + bytes_text(least->bytes) +
             (least->choice.level.empty() ? ", without rewrites" : ", with " + options_of(least->choice));
-    if (least->reading.state.value > 0) {
-      text += "; parameters, gradients and optimizer state are " + bytes_text(least->reading.state) + " of it";
+    if (least->measured.state.value > 0) {
+      text += "; parameters, gradients and optimizer state are " + bytes_text(least->measured.state) + " of it";
     }
   } else {
     text += " with any rewrite that keeps the bits";

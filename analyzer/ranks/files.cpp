@@ -30,8 +30,8 @@ std::string without_name(std::string message, const std::string& file) {
 }
 
 // `columns`: locked while all columns of a recording are read, because only one recording fits into memory.
-Source read_one(const std::string& file, const ReadOptions& reading, base::Mutex& columns) {
-  Source out{.file = file, .summary = {}, .why = {}};
+RankFile read_one(const std::string& file, const ReadOptions& reading, base::Mutex& columns) {
+  RankFile out{.file = file, .summary = {}, .why = {}};
   try {
     const auto text = trace::read_summary(file);
     if (!text) {
@@ -97,8 +97,8 @@ bool is_of_a_rank(const std::string& file) {
   return summary && std::ranges::any_of(summary->processes, [](const RankSummary& one) { return one.rank >= 0; });
 }
 
-std::vector<Source> read_all(const std::vector<std::string>& files, const ReadOptions& reading) {
-  std::vector<Source> sources(files.size());
+std::vector<RankFile> read_all(const std::vector<std::string>& files, const ReadOptions& reading) {
+  std::vector<RankFile> sources(files.size());
   std::atomic<size_t> next{0};
   std::atomic<bool> is_wanted{true};
   base::Mutex columns, telling;

@@ -27,6 +27,6 @@ struct ReadOptions {
   Progress progress;  // may be empty
 };
 // In the order of the files, on as many threads as cores. A file with a summary is read by its summary alone.
-std::vector<Source> read_all(const std::vector<std::string>& files, const ReadOptions& reading);
+std::vector<RankFile> read_all(const std::vector<std::string>& files, const ReadOptions& reading);
 
 }  // namespace tapelens::ranks

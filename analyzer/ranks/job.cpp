@@ -39,10 +39,10 @@ std::string why_it_ended(const RankSummary& rank) {
 }
 
 // The processes of all files that are compared; remarks explain the others.
-std::vector<Rank> ranks_of(std::vector<Source>& sources, Job& job) {
+std::vector<Rank> ranks_of(std::vector<RankFile>& sources, Job& job) {
   std::vector<Rank> all;
   std::set<std::string> commands, versions;
-  for (Source& source : sources) {
+  for (RankFile& source : sources) {
     if (!source.summary) {
       job.left_out.push_back(source);
       continue;
@@ -214,7 +214,7 @@ void find_findings(Job& job) {
       continue;
     }
     if (rank.findings_left_out > 0) ++job.findings_cut;
-    for (const Finding& finding : *rank.findings) {
+    for (const FindingSummary& finding : *rank.findings) {
       Shared& shared = by_id[finding.id];
       if (shared.out.ranks.empty() || shared.out.ranks.back() != i) {
         shared.out.ranks.push_back(i);
@@ -243,9 +243,9 @@ std::string Rank::name() const {
 
 std::string_view type_of(std::string_view device) { return device.substr(0, device.find(':')); }
 
-trace::Result<Job> merge(std::vector<Source> sources, const Options& options, std::string_view version) {
+trace::Result<Job> merge(std::vector<RankFile> sources, const Options& options, std::string_view version) {
   Job job;
-  for (Source& source : sources) {
+  for (RankFile& source : sources) {
     if (!source.summary || source.summary->tapelens == version) continue;
     for (RankSummary& process : source.summary->processes) process.findings.reset();
   }

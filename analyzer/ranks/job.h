@@ -14,7 +14,7 @@
 namespace tapelens::ranks {
 
 // A requested file: its summary, or why it is left out.
-struct Source {
+struct RankFile {
   std::string file;
   std::optional<Summary> summary;
   std::string why;               // without the file's name
@@ -55,7 +55,7 @@ struct Outlier {
 };
 
 struct SharedFinding {
-  Finding finding;            // from the rank where it holds most
+  FindingSummary finding;     // from the rank where it holds most
   std::vector<size_t> ranks;  // indices, sorted
   Bytes median, most;         // bytes that it holds on these ranks
 };
@@ -85,14 +85,14 @@ struct Job {
   uint64_t findings_unknown = 0;        // number of ranks without known findings
   uint64_t findings_cut = 0;            // number of ranks whose summary omits some findings
   uint64_t incomplete = 0;              // number of ranks that lost data
-  std::vector<Source> left_out;         // files, with the reason in `why`
+  std::vector<RankFile> left_out;       // files, with the reason in `why`
   uint64_t from_columns = 0;            // number of files without a summary
   std::vector<std::string> remarks;     // one sentence each
 };
 
 // `version`: of this Tapelens. Findings from another version's checks are not used. An error of kind nothing_compared
 // if no file describes a rank.
-trace::Result<Job> merge(std::vector<Source> sources, const Options& options, std::string_view version);
+trace::Result<Job> merge(std::vector<RankFile> sources, const Options& options, std::string_view version);
 
 // The outliers. Needs ranks, device_type and hosts.
 std::vector<Outlier> outliers_of(const Job& job);

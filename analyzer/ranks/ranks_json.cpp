@@ -123,7 +123,7 @@ std::string ranks_json(const Job& job, const text::Style&) {
                           {"most_bytes", range.most.value}});
   }
   for (const auto& [first, last] : job.missing) missing.push_back(Json::array({first, last}));
-  for (const Source& source : job.left_out) left_out.push_back({{"file", source.file}, {"why", source.why}});
+  for (const RankFile& source : job.left_out) left_out.push_back({{"file", source.file}, {"why", source.why}});
   return text::dumped(
       {{"schema_version", kSchemaVersion},
        {"command", job.command},

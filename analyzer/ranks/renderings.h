@@ -33,8 +33,8 @@ std::string peak_text(const Job& job);  // "median 61.2 GiB, from 60.9 GiB (rank
 std::string outlier_text(const Job& job, const Outlier& outlier);
 std::string reason_text(const Reason& reason);                            // "5.0 GiB -> 17.8 GiB  ReluBackward0.result"
 std::string on_ranks_text(const Job& job, const SharedFinding& finding);  // "on 1,000 of 1,024 ranks"
-std::string place_text(const Finding& finding);  // "ReluBackward0.result, Net.head, train.py:17"
-std::string missing_text(const Job& job);        // empty: none is missing
+std::string place_text(const FindingSummary& finding);  // "ReluBackward0.result, Net.head, train.py:17"
+std::string missing_text(const Job& job);               // empty: none is missing
 // Problems with the recordings, one sentence each.
 std::vector<std::string> remarks_of(const Job& job);
 std::string end_text(const RankSummary& rank);  // "fine", "out of memory", "exit code 1", "died"

@@ -33,7 +33,7 @@ DeviceSummary device_summary(const peak::DeviceAnalysis& device) {
   out.peak_step = step_index_at(analysis.steps(), set.when.time);
   out.peak_phase = phase_name(analysis.phases().at(set.when.time));
   for (size_t by = 0; by < kGroupedBy.size(); ++by) {
-    for (peak::Group& group : groups(process, text, analysis.steps(), set, kGroupedBy[by])) {
+    for (peak::AllocationGroup& group : groups(process, text, analysis.steps(), set, kGroupedBy[by])) {
       out.by[by].rows.push_back({std::move(group.key), group.bytes, group.allocations});
     }
   }
@@ -45,8 +45,8 @@ std::string source_text(const advise::Frame& frame) {
   return frame.line == 0 ? "" : peak::place_text({frame.file, frame.function, frame.line}, 0);
 }
 
-std::vector<Finding> findings_of(const advise::Advice& advice) {
-  std::vector<Finding> out;
+std::vector<FindingSummary> findings_of(const advise::Advice& advice) {
+  std::vector<FindingSummary> out;
   for (const advise::Finding& f : advice.findings) {
     if (f.is_alternative) continue;  // an alternative applies to any program; it is not a fault of this one
     out.push_back({f.id, f.check, severity_name(f.severity), f.title, f.module,

@@ -55,7 +55,7 @@ struct OutOfMemory {
   std::string op, module, source;
 };
 
-struct Finding {
+struct FindingSummary {
   std::string id, check, severity, title;  // id: the fingerprint
   std::string module, field, source;
   Bytes bytes, gain;  // how far the peak falls without it
@@ -75,7 +75,7 @@ struct RankSummary {
   std::optional<OutOfMemory> last_out_of_memory;
   std::vector<std::string> lost;  // kinds of lost data: "disk_full"
   // On the first of these devices. None: no checks ran.
-  std::optional<std::vector<Finding>> findings;
+  std::optional<std::vector<FindingSummary>> findings;
   uint64_t devices_left_out = 0, findings_left_out = 0;  // omitted because the summary would be too large
 
   bool ended_well() const { return finished && exit_code.value_or(0) == 0 && out_of_memory == 0; }

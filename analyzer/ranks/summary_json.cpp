@@ -69,7 +69,7 @@ Json device_json(const DeviceSummary& device, const Limits& limits) {
           {"curve", curve_json(device.curve, limits.points)}};
 }
 
-Json finding_json(const Finding& f) {
+Json finding_json(const FindingSummary& f) {
   return {{"id", cut(f.id)},         {"check", cut(f.check)},   {"severity", f.severity},
           {"title", cut(f.title)},   {"module", cut(f.module)}, {"field", cut(f.field)},
           {"source", cut(f.source)}, {"bytes", f.bytes.value},  {"gain", f.gain.value}};
@@ -178,7 +178,7 @@ DeviceSummary device_of(const Json& from) {
   return out;
 }
 
-Finding finding_of(const Json& from) {
+FindingSummary finding_of(const Json& from) {
   return {text(from.at("id")),
           text(from.at("check")),
           text(from.at("severity")),

@@ -99,7 +99,7 @@ std::string on_ranks_text(const Job& job, const SharedFinding& finding) {
   return text;
 }
 
-std::string place_text(const Finding& finding) {
+std::string place_text(const FindingSummary& finding) {
   std::string text;
   for (const std::string& part : {finding.field, finding.module, finding.source}) {
     if (!part.empty()) text += (text.empty() ? "" : ", ") + part;

@@ -204,10 +204,10 @@ void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t num
   }
 }
 
-bool is_shown(const Entry& entry, const Extent& extent) { return extent.all || !entry.is_small; }
+bool is_shown(const Entry& entry, const EntrySelection& extent) { return extent.all || !entry.is_small; }
 
 // Numbers of the omitted small entries, at which the shown numbers have gaps.
-std::vector<size_t> not_shown(const Advice& advice, const Extent& extent) {
+std::vector<size_t> not_shown(const Advice& advice, const EntrySelection& extent) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < advice.entries.size(); ++i) {
     if (!is_shown(advice.entries[i], extent)) numbers.push_back(i + 1);
@@ -243,7 +243,7 @@ size_t add_small(Page& page, const Report& r) {
 }
 
 // The first title has the names of the columns beside it.
-void add_sections(Page& page, const Report& r, const Extent& extent) {
+void add_sections(Page& page, const Report& r, const EntrySelection& extent) {
   const Advice& advice = *r.advice;
   size_t left_out = 0, total = 0;
   bool is_first = true;
@@ -283,7 +283,7 @@ void add_sections(Page& page, const Report& r, const Extent& extent) {
   page.paragraph("", (total == 0 ? "" : "and ") + more + ": --all", Paint::dim);
 }
 
-void add_remaining(Page& page, const Report& r, const Extent& extent) {
+void add_remaining(Page& page, const Report& r, const EntrySelection& extent) {
   constexpr size_t kShown = 4;
   constexpr int64_t kWorth = 10;  // divisor of the peak after all fixes: the least bytes to show
   const Advice& advice = *r.advice;
@@ -442,7 +442,7 @@ std::string remaining_text(const advise::Remaining& left) {
   return text + ": " + (left.largest_bytes < left.bytes ? bytes_text(left.largest_bytes) + " of it " : "") + largest;
 }
 
-std::string advice_text(const Report& r, const Style& style, const Extent& extent) {
+std::string advice_text(const Report& r, const Style& style, const EntrySelection& extent) {
   const Advice& advice = *r.advice;
   Page page(style);
   if (extent.entry > 0) {

@@ -12,12 +12,12 @@
 namespace tapelens::report {
 
 // The selection of entries to render.
-struct Extent {
+struct EntrySelection {
   bool all = false;  // every finding with all of its evidence, also small entries
   size_t entry = 0;  // only this entry, with all of its evidence; counted from 1; 0: no choice
 };
 // Shows `style.rows` entries and the number of the others.
-std::string advice_text(const Report& report, const text::Style& style, const Extent& extent = {});
+std::string advice_text(const Report& report, const text::Style& style, const EntrySelection& extent = {});
 
 // A short list of the first few findings, for a report.
 void add_findings(text::Page& page, const Report& report);

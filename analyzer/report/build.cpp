@@ -85,13 +85,13 @@ ProcessFacts describe_process(const run::ProcessRun& of) {
   facts.finished = process.summary.finished;
   facts.exit_code = process.summary.exit_code;
   for (const peak::DevicePeak& device : analysis.devices()) {
-    Device described{std::string(text.string(text.device_name[device.device])),
-                     device.peak,
-                     device.when.time,
-                     device.allocations,
-                     device.frees,
-                     device.live_at_end,
-                     {}};
+    DeviceFacts described{std::string(text.string(text.device_name[device.device])),
+                          device.peak,
+                          device.when.time,
+                          device.allocations,
+                          device.frees,
+                          device.live_at_end,
+                          {}};
     if (analysis.traits(device.device).has_blocks) {
       const peak::DeviceMemory& memory = analysis.memory(device.device);
       described.blocks = {memory.allocated_peak, memory.active_peak, {}};
@@ -107,7 +107,7 @@ ProcessFacts describe_process(const run::ProcessRun& of) {
   facts.saves = peak::summarize_saves(process, text);
   facts.shardings = peak::shardings(analysis);
   facts.value_reads = peak::value_reads(analysis);
-  facts.outside = estimate_outside(analysis);
+  facts.external_estimate = estimate_external(analysis);
   facts.host = describe_host_memory(analysis);
   return facts;
 }
@@ -172,7 +172,7 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
   report.recording.file_bytes = recording.file_bytes();
   std::vector<Lost>& lost = report.recording.lost = run::losses_of(text);
 
-  const run::Selection selection{options.process, options.device};
+  const run::DeviceSelection selection{options.process, options.device};
   run::PeakDevice chosen(selection);
   for (uint32_t index = 0; index < run.processes(); ++index) {
     const std::shared_ptr<const run::ProcessRun> process = run.process(index);
@@ -209,8 +209,8 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
   if (analysis.process().is_imported && options.by == peak::By::field) report.options.by = peak::By::source;
   report.peak = describe_peak(analysis, set, report.options);
   report.peak.held_by = advise::remaining_of(analysis.process(), text, analysis.steps(), set);
-  report.peak.outside = peak::outside_memory(analysis.process(), text, device.device(),
-                                             analysis.memory(device.device()), report.peak.time);
+  report.peak.external_memory = peak::external_memory(analysis.process(), text, device.device(),
+                                                      analysis.memory(device.device()), report.peak.time);
   if (options.by == peak::By::module) report.modules = describe_modules(device, set, options);
   report.steps = peak::step_memory(analysis, device.timeline());
   report.ranges = describe_ranges(analysis, device.timeline());
@@ -218,7 +218,7 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
   if (report.rewritten.any()) {
     report.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   }
-  std::vector<advise::Change> changes;
+  std::vector<advise::TimelineChange> changes;
   if (advising != nullptr) {
     report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress, &changes);
     if (const auto& wanted = advising->allocator) {

@@ -157,19 +157,20 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
 namespace {
 
 // Adds groups of modules below the requested depth to the groups of their parent modules.
-std::vector<peak::Group> folded(std::vector<peak::Group> groups, const Options& options) {
+std::vector<peak::AllocationGroup> folded(std::vector<peak::AllocationGroup> groups, const Options& options) {
   if (options.by != peak::By::module || !options.depth) return groups;
-  std::map<std::string, peak::Group> sums;
-  for (const peak::Group& group : groups) {
+  std::map<std::string, peak::AllocationGroup> sums;
+  for (const peak::AllocationGroup& group : groups) {
     const std::string module(module_at(group.key, options.depth));
-    peak::Group& sum = sums.try_emplace(module, peak::Group{module, {}, 0, group.biggest}).first->second;
+    peak::AllocationGroup& sum =
+        sums.try_emplace(module, peak::AllocationGroup{module, {}, 0, group.biggest}).first->second;
     sum.bytes += group.bytes;
     sum.allocations += group.allocations;
     sum.biggest = std::min(sum.biggest, group.biggest);  // members are in the order of bytes
   }
   groups.clear();
   for (auto& [module, sum] : sums) groups.push_back(std::move(sum));
-  std::ranges::stable_sort(groups, std::ranges::greater(), &peak::Group::bytes);
+  std::ranges::stable_sort(groups, std::ranges::greater(), &peak::AllocationGroup::bytes);
   return groups;
 }
 
@@ -211,14 +212,14 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.live_allocations = set.members.size();
   out.by_category = categories(set);
   const size_t top = options.top.value_or(SIZE_MAX);
-  for (peak::Group& group : folded(groups(process, text, steps, set, options.by), options)) {
+  for (peak::AllocationGroup& group : folded(groups(process, text, steps, set, options.by), options)) {
     if (out.groups.size() == top) {
       ++out.groups_left_out.count;
       out.groups_left_out.bytes += group.bytes;
       continue;
     }
     const peak::Member& biggest = set.members[group.biggest];
-    Group made{std::move(group.key), group.bytes, group.allocations, {}, {}};
+    AllocationGroup made{std::move(group.key), group.bytes, group.allocations, {}, {}};
     if (const model::LayoutId layout = set.holders_of(biggest).front().layout) made.layout = layout_text(text, layout);
     if (const model::FrameId frame = own_frame(text, stack_of(process, text, biggest.allocation))) {
       made.source = peak::frame_text(text, frame);

@@ -26,6 +26,6 @@ std::optional<HostMemory> describe_host_memory(const peak::Analysis& analysis);
 // Each estimate has its own name; a sum would be meaningless. docs/simulated-gpu.md has the sources
 
 // None: the GPU is real, or the process used none.
-std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis);
+std::optional<ExternalEstimate> estimate_external(const peak::Analysis& analysis);
 
 }  // namespace tapelens::report

@@ -31,9 +31,9 @@ int64_t number_of(std::string_view text) {
 
 // Whether what PyTorch's allocator had in use leaves too little of a GPU.
 bool is_too_much(const ProcessFacts& process) {
-  const OutsideEstimate& outside = *process.outside;
-  return std::ranges::any_of(process.devices, [&](const Device& device) {
-    return device.blocks && device.blocks->active_peak + outside.context + outside.least_nccl > outside.gpu;
+  const ExternalEstimate& estimate = *process.external_estimate;
+  return std::ranges::any_of(process.devices, [&](const DeviceFacts& device) {
+    return device.blocks && device.blocks->active_peak + estimate.context + estimate.least_nccl > estimate.gpu;
   });
 }
 
@@ -52,8 +52,8 @@ std::string communicators_text(const std::vector<uint64_t>& all) {
 
 }  // namespace
 
-std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis) {
-  OutsideEstimate out;
+std::optional<ExternalEstimate> estimate_external(const peak::Analysis& analysis) {
+  ExternalEstimate out;
   out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
   out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
   const auto uses_one = [&](const peak::DevicePeak& device) { return analysis.traits(device.device).type->is_cuda; };
@@ -73,21 +73,23 @@ std::string estimates_text(const Report& report) {
   const ProcessFacts* most = nullptr;
   bool too_much = false;
   for (const ProcessFacts& process : report.processes) {
-    if (!process.outside) continue;
+    if (!process.external_estimate) continue;
     too_much = too_much || is_too_much(process);
-    if (most != nullptr && process.outside->communicators.size() <= most->outside->communicators.size()) continue;
+    if (most != nullptr &&
+        process.external_estimate->communicators.size() <= most->external_estimate->communicators.size())
+      continue;
     most = &process;
   }
   if (most == nullptr) return {};
-  const OutsideEstimate& outside = *most->outside;
+  const ExternalEstimate& estimate = *most->external_estimate;
   std::string out = "Outside of PyTorch, estimated and not in these figures: CUDA's context, about " +
-                    bytes_text(outside.context) + " and the kernels that are loaded";
-  if (!outside.communicators.empty()) {
-    out += "; NCCL, " + bytes_text(outside.least_nccl) + " to " + bytes_text(outside.most_nccl) + " for " +
-           communicators_text(outside.communicators);
+                    bytes_text(estimate.context) + " and the kernels that are loaded";
+  if (!estimate.communicators.empty()) {
+    out += "; NCCL, " + bytes_text(estimate.least_nccl) + " to " + bytes_text(estimate.most_nccl) + " for " +
+           communicators_text(estimate.communicators);
   }
   out += ".";
-  if (too_much) out += " With these the GPU's " + bytes_text(outside.gpu) + " would not be enough.";
+  if (too_much) out += " With these the GPU's " + bytes_text(estimate.gpu) + " would not be enough.";
   return out;
 }
 

@@ -27,7 +27,7 @@ bool are_patches(const Report& r, const advise::Way& way) {
 unsigned gpus(const Report& r) {
   unsigned most = 1;
   for (const ProcessFacts& process : r.processes) {
-    for (const Device& device : process.devices) {
+    for (const DeviceFacts& device : process.devices) {
       if (!model::device_type(device.device).is_cuda) continue;
       most = std::max(most, model::device_number(device.device).value_or(0) + 1);
     }

@@ -141,7 +141,7 @@ class Blocks {
   Json blocks_ = Json::array(), smaller_ = Json::array();
 };
 
-Json what_if_json(const WhatIf& what_if, const Blocks& blocks) {
+Json what_if_json(const FixedTimeline& what_if, const Blocks& blocks) {
   // [number of points to skip, bytes by which the curve is lower from there on, ...]
   Json lower = Json::array();
   int64_t now = 0;
@@ -200,7 +200,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
   const Overview& overview = *r.overview;
   Json what_ifs = Json::array(), entries = Json::array(), findings = Json::array();
   // Null: the page does not contain it.
-  const auto what_if = [&](const std::vector<WhatIf>& all, size_t at) -> Json {
+  const auto what_if = [&](const std::vector<FixedTimeline>& all, size_t at) -> Json {
     if (at >= all.size() || what_ifs.size() >= limits.what_ifs) return nullptr;
     what_ifs.push_back(what_if_json(all[at], blocks));
     return what_ifs.size() - 1;
@@ -282,7 +282,7 @@ Json steps_json(const std::vector<Step>& steps) {
 Json processes_json(const Report& r) {
   Json rows = Json::array();
   for (const ProcessFacts& process : r.processes) {
-    for (const Device& device : process.devices) {
+    for (const DeviceFacts& device : process.devices) {
       rows.push_back({{"pid", process.pid},
                       {"rank", process.rank >= 0 ? Json(process.rank) : Json(nullptr)},
                       {"device", shown(device.device, 40)},
@@ -309,7 +309,7 @@ Json remarks_json(const Report& r) {
   add(growth_text(r), true);
   add(host_memory_text(r), true);
   add(variables_text(r), false);
-  for (const std::string& sentence : outside_sentences(r)) add(sentence, false);
+  for (const std::string& sentence : external_sentences(r)) add(sentence, false);
   for (size_t i = 0; i < std::min(r.recording.lost.size(), kMostRemarks); ++i) {
     const Lost& lost = r.recording.lost[i];
     add((lost.is_data ? "This recording is not complete: " : "") + lost.what, lost.is_data);
@@ -357,7 +357,7 @@ Json page_data(const Report& r, const PageLimits& limits, std::string_view versi
   const Overview& overview = *r.overview;
   Strings strings(limits.columns);
   Blocks blocks(r, limits.blocks, strings);
-  const auto line = [&](const peak::Group& g) {
+  const auto line = [&](const peak::AllocationGroup& g) {
     return Json{{"text", shown(g.key, limits.columns)}, {"bytes", g.bytes.value}, {"allocations", g.allocations}};
   };
   Json processes = processes_json(r);

@@ -129,10 +129,10 @@ Json host_memory_json(const std::optional<HostMemory>& host) {
           {"recorded_peak_bytes", host->recorded.value}, {"difference", text.empty() ? Json(nullptr) : Json(text)}};
 }
 
-Json outside_json(const std::optional<Outside>& outside) {
-  if (!outside) return nullptr;
+Json external_json(const std::optional<ExternalMemory>& external) {
+  if (!external) return nullptr;
   Json libraries = Json::array();
-  for (const peak::OutsideLibrary& one : outside->libraries) {
+  for (const peak::ExternalLibrary& one : external->libraries) {
     libraries.push_back(
         {{"library", one.library.empty() ? Json(nullptr) : Json(one.library)},
          {"bytes", one.at_peak.value},
@@ -143,34 +143,37 @@ Json outside_json(const std::optional<Outside>& outside) {
                        : Json(nullptr)}});
   }
   Json pools = nullptr;
-  if (const auto& of = outside->pools) {
+  if (const auto& of = external->pools) {
     pools = {{"reserved_bytes", of->reserved.value},
              {"unused_bytes", of->unused.value},
              {"unused_peak_bytes", of->unused_peak.value}};
   }
   Json use = nullptr;
-  if (const auto& most = outside->use) {
+  if (const auto& most = external->use) {
     use = {{"time_ns", most->time.ns},
            {"total_bytes", most->total.value},
            {"used_bytes", most->used.value},
            {"reserved_bytes", most->reserved.value},
-           {"outside_bytes", most->outside.value},
+           {"outside_bytes", most->external.value},
            {"pools_unused_bytes", most->unused.value},
            {"not_accounted_bytes", most->rest().value}};
   }
-  return {
-      {"bytes", outside->at_peak.value},       {"peak_bytes", outside->peak.value},
-      {"peak_time_ns", outside->peak_time.ns}, {"host_peak_bytes", outside->host_peak.value},
-      {"unmatched_frees", outside->unmatched}, {"until_ns", outside->until ? Json(outside->until->ns) : Json(nullptr)},
-      {"libraries", std::move(libraries)},     {"pools", std::move(pools)},
-      {"device_use", std::move(use)}};
+  return {{"bytes", external->at_peak.value},
+          {"peak_bytes", external->peak.value},
+          {"peak_time_ns", external->peak_time.ns},
+          {"host_peak_bytes", external->host_peak.value},
+          {"unmatched_frees", external->unmatched},
+          {"until_ns", external->until ? Json(external->until->ns) : Json(nullptr)},
+          {"libraries", std::move(libraries)},
+          {"pools", std::move(pools)},
+          {"device_use", std::move(use)}};
 }
 
 Json processes_json(const std::vector<ProcessFacts>& processes) {
   Json out = Json::array();
   for (const ProcessFacts& process : processes) {
     Json devices = Json::array();
-    for (const Device& device : process.devices) {
+    for (const DeviceFacts& device : process.devices) {
       Json one = {{"device", device.device},
                   {"peak_bytes", device.peak.value},
                   {"peak_time_ns", device.peak_time.ns},
@@ -201,13 +204,13 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
       place.update({{"operator", read.op}, {"count", read.count}, {"first_ns", read.first.ns}});
       value_reads.push_back(std::move(place));
     }
-    Json outside = nullptr;
-    if (const auto& o = process.outside) {
-      outside = {{"cuda_context_bytes", o->context.value},
-                 {"nccl_communicators", o->communicators},
-                 {"nccl_least_bytes", o->least_nccl.value},
-                 {"nccl_most_bytes", o->most_nccl.value},
-                 {"gpu_bytes", o->gpu.value}};
+    Json external = nullptr;
+    if (const auto& o = process.external_estimate) {
+      external = {{"cuda_context_bytes", o->context.value},
+                  {"nccl_communicators", o->communicators},
+                  {"nccl_least_bytes", o->least_nccl.value},
+                  {"nccl_most_bytes", o->most_nccl.value},
+                  {"gpu_bytes", o->gpu.value}};
     }
     out.push_back({{"pid", process.pid},
                    {"parent_pid", process.parent_pid},
@@ -222,7 +225,7 @@ Json processes_json(const std::vector<ProcessFacts>& processes) {
                    {"shardings", std::move(shardings)},
                    {"value_reads", std::move(value_reads)},
                    {"host_memory", host_memory_json(process.host)},
-                   {"outside_estimate", std::move(outside)}});
+                   {"outside_estimate", std::move(external)}});
   }
   return out;
 }
@@ -268,7 +271,7 @@ Json peak_json(const Report& report) {
   for (const peak::Category& c : p.by_category) {
     categories.push_back({{"name", category_name(c.kind)}, {"bytes", c.bytes.value}, {"allocations", c.allocations}});
   }
-  for (const Group& g : p.groups) {
+  for (const AllocationGroup& g : p.groups) {
     groups.push_back({{"key", g.key},
                       {"bytes", g.bytes.value},
                       {"allocations", g.allocations},
@@ -296,7 +299,7 @@ Json peak_json(const Report& report) {
           {"source", p.source},
           {"live_allocations", p.live_allocations},
           {"reserved", reserved_json(p.reserved)},
-          {"outside", outside_json(p.outside)},
+          {"outside", external_json(p.external_memory)},
           {"by_category", std::move(categories)},
           {"by", by_name(report.options.by)},
           {"groups", std::move(groups)},

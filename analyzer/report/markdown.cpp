@@ -30,7 +30,7 @@ void add_groups(std::string& out, const Report& r, size_t rows) {
   Left rest = r.peak.groups_left_out;
   uint64_t allocations = r.peak.live_allocations;
   for (size_t i = 0; i < r.peak.groups.size(); ++i) {
-    const Group& g = r.peak.groups[i];
+    const AllocationGroup& g = r.peak.groups[i];
     if (i >= shown) {
       ++rest.count;
       rest.bytes += g.bytes;
@@ -66,17 +66,17 @@ void add_allocations(std::string& out, const Report& r, size_t rows) {
   out += "\n</details>\n";
 }
 
-void add_outside(std::string& out, const Report& r, size_t rows) {
-  if (const auto& outside = r.peak.outside; outside && !outside->libraries.empty()) {
+void add_external(std::string& out, const Report& r, size_t rows) {
+  if (const auto& external = r.peak.external_memory; external && !external->libraries.empty()) {
     out += "\n| outside of PyTorch's allocator, by | then | at most |\n|:--|--:|--:|\n";
-    for (size_t i = 0; i < std::min(rows, outside->libraries.size()); ++i) {
-      const peak::OutsideLibrary& one = outside->libraries[i];
+    for (size_t i = 0; i < std::min(rows, external->libraries.size()); ++i) {
+      const peak::ExternalLibrary& one = external->libraries[i];
       const std::string first = one.first ? ", " + place_text(*one.first) : "";
       out += "| " + cell(library_name(one.library) + first) + " | " + bytes_text(one.at_peak) + " | " +
              bytes_text(one.peak) + " |\n";
     }
   }
-  for (const std::string& sentence : outside_sentences(r)) out += "\n" + cell(sentence) + "\n";
+  for (const std::string& sentence : external_sentences(r)) out += "\n" + cell(sentence) + "\n";
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::string markdown(const Report& r, size_t rows) {
   for (const std::string& remark : {growth_text(r), host_memory_text(r), variables_text(r)}) {
     if (!remark.empty()) out += "\n" + cell(remark) + "\n";
   }
-  add_outside(out, r, rows);
+  add_external(out, r, rows);
   if (r.modules.empty()) add_groups(out, r, rows);
   out += modules_markdown(r.modules, rows);
   add_allocations(out, r, rows);
@@ -119,7 +119,7 @@ std::string markdown(const Report& r, size_t rows) {
   if (r.processes.size() > 1) {
     out += "\n| process | rank | device | peak |\n|--:|--:|:--|--:|\n";
     for (const ProcessFacts& process : r.processes) {
-      for (const Device& device : process.devices) {
+      for (const DeviceFacts& device : process.devices) {
         out += "| " + std::to_string(process.pid) + " | " + (process.rank >= 0 ? std::to_string(process.rank) : "") +
                " | " + cell(device.device) + " | " + bytes_text(device.peak) + " |\n";
       }

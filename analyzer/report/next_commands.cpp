@@ -34,18 +34,18 @@ std::string applying_text(const advise::Advice& advice, const Entry& entry) {
     if (id.empty()) continue;
     const auto known = std::ranges::find(policy::catalog(), id, &policy::RewriteInfo::id);
     const int level = known == policy::catalog().end() ? policy::kNone : static_cast<int>(known->level);
-    if (level == policy::kNone || level > static_cast<int>(policy::kGroups.back().highest)) {
+    if (level == policy::kNone || level > static_cast<int>(policy::kPresets.back().highest)) {
       others.insert(id);
     } else {
       highest = std::max(highest, level);
     }
   }
   std::string text;
-  for (const policy::Group& group : policy::kGroups) {
+  for (const policy::Preset& group : policy::kPresets) {
     // The level of the user's `--apply`.
     if (advice.predicted && group.name == advice.predicted->name) text = "--apply " + std::string(group.name);
   }
-  for (const policy::Group& group : policy::kGroups) {
+  for (const policy::Preset& group : policy::kPresets) {
     if (!text.empty()) break;
     if (highest == policy::kNone || static_cast<int>(group.highest) < highest) continue;
     text = "--apply " + std::string(group.name);

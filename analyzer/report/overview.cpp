@@ -87,9 +87,9 @@ class WhatIfs {
     std::ranges::sort(alive_);
   }
 
-  WhatIf without(std::span<const advise::Change* const> changes) const {
+  FixedTimeline without(std::span<const advise::TimelineChange* const> changes) const {
     const peak::Replay::Outcome outcome = advise::without(process_, replay_, changes);
-    WhatIf out{outcome.peak, outcome.when.time, {}, {}, {}};
+    FixedTimeline out{outcome.peak, outcome.when.time, {}, {}, {}};
     for (const peak::Replay::Outcome::Changed& one : outcome.changed) {
       if (one.end > set_.when.time || !std::ranges::binary_search(alive_, one.allocation.value)) continue;
       out.freed.push_back(one.allocation.value);
@@ -114,8 +114,8 @@ class WhatIfs {
 };
 
 void add_what_ifs(Overview& out, const WhatIfs& what_ifs, const advise::Advice& advice,
-                  std::span<const advise::Change> changes) {
-  using Changes = std::vector<const advise::Change*>;
+                  std::span<const advise::TimelineChange> changes) {
+  using Changes = std::vector<const advise::TimelineChange*>;
   for (size_t i = 0; i < std::min(changes.size(), kMostWhatIfs); ++i) {
     out.findings.push_back(what_ifs.without(Changes{&changes[i]}));
   }
@@ -134,7 +134,7 @@ void add_what_ifs(Overview& out, const WhatIfs& what_ifs, const advise::Advice& 
 }  // namespace
 
 Overview describe_overview(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const advise::Advice* advice,
-                           std::span<const advise::Change> changes) {
+                           std::span<const advise::TimelineChange> changes) {
   Overview out;
   const std::vector<uint32_t> points = chosen_points(device, set.when.time);
   add_curve(out, device, set, points);

@@ -15,7 +15,7 @@
 namespace tapelens::report {
 
 // The timeline with one finding, entry, or the whole advice fixed.
-struct WhatIf {
+struct FixedTimeline {
   peak::Bytes peak;  // after the fix
   peak::Time when;   // of that peak
   // Allocations alive at the report's moment that would be gone. Ids, in ascending order.
@@ -31,12 +31,12 @@ struct Overview {
     std::array<int64_t, peak::kHolderKinds> bytes{};  // by role, which is of an allocation's whole life
   };
   std::vector<Point> points;
-  uint64_t events = 0;             // events that the curve summarizes
-  std::vector<uint8_t> stacked;    // roles with any bytes, from the bottom of the stack up
-  std::vector<peak::Group> lines;  // the program's lines by the bytes alive that they made, the most first
+  uint64_t events = 0;                       // events that the curve summarizes
+  std::vector<uint8_t> stacked;              // roles with any bytes, from the bottom of the stack up
+  std::vector<peak::AllocationGroup> lines;  // the program's lines by the bytes alive that they made, the most first
   // Each of the first findings and entries of the advice alone. `all`: the whole advice together.
-  std::vector<WhatIf> findings, entries;
-  std::optional<WhatIf> all;
+  std::vector<FixedTimeline> findings, entries;
+  std::optional<FixedTimeline> all;
 };
 
 inline constexpr uint32_t kMostPoints = 3000;  // plus a few points at borders
@@ -44,6 +44,6 @@ inline constexpr size_t kMostWhatIfs = 40;     // for findings, and again for en
 
 // `set`: the allocations alive at the report's moment. `changes`: from advise().
 Overview describe_overview(const peak::DeviceAnalysis& device, const peak::PeakSet& set, const advise::Advice* advice,
-                           std::span<const advise::Change> changes);
+                           std::span<const advise::TimelineChange> changes);
 
 }  // namespace tapelens::report

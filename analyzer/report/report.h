@@ -12,10 +12,10 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/analysis.h"
+#include "analyzer/peak/external_memory.h"
 #include "analyzer/peak/frame_names.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/peak/out_of_memory.h"
-#include "analyzer/peak/outside.h"
 #include "analyzer/peak/rewritten.h"
 #include "analyzer/peak/saves.h"
 #include "analyzer/peak/sharding.h"
@@ -79,7 +79,7 @@ struct RecordingFacts {
   std::vector<Lost> lost;
 };
 
-struct Device {
+struct DeviceFacts {
   std::string device;
   Bytes peak;
   Time peak_time;
@@ -98,14 +98,14 @@ struct Device {
 };
 
 // The estimated memory of a process outside PyTorch's allocator, if the simulated GPU were a real one: detail.h.
-struct OutsideEstimate {
+struct ExternalEstimate {
   Bytes context;                        // CUDA context, on each GPU that the process uses
   std::vector<uint64_t> communicators;  // ranks of each NCCL communicator, the largest first; 0: not known
   Bytes least_nccl, most_nccl;          // range for all communicators
   Bytes gpu;                            // memory of each GPU
 };
-// Memory of a device that PyTorch's allocator does not manage: peak/outside.h.
-using Outside = peak::Outside;
+// Memory of a device that PyTorch's allocator does not manage: peak/external_memory.h.
+using ExternalMemory = peak::ExternalMemory;
 
 // Resident memory of a process (RSS), beside its recorded CPU memory: detail.h.
 struct HostMemory {
@@ -121,15 +121,15 @@ struct ProcessFacts {
   int32_t rank = -1;
   bool finished = false;
   std::optional<uint8_t> exit_code;  // set if it finished and the code is known
-  std::vector<Device> devices;
+  std::vector<DeviceFacts> devices;
   std::vector<OutOfMemory> out_of_memory;  // in the order of time
   std::string cuda_allocator;              // an allocator that is not PyTorch's caching allocator: "cudaMallocAsync"
   std::string cupti;                       // --cupti: "on", or why it is off; empty: a run without --cupti
   peak::SaveSummary saves;
   std::vector<peak::Sharding> shardings;  // the most bytes first
   std::vector<ValueRead> value_reads;
-  std::optional<OutsideEstimate> outside;  // only on simulated GPUs
-  std::optional<HostMemory> host;          // empty: not recorded
+  std::optional<ExternalEstimate> external_estimate;  // only on simulated GPUs
+  std::optional<HostMemory> host;                     // empty: not recorded
 };
 
 struct Holder {
@@ -172,7 +172,7 @@ const Holder& main_holder(const Allocation& allocation);
 std::string holder_text(const Holder& holder);
 
 // The live allocations of one key, with the shape and the line of the biggest one.
-struct Group {
+struct AllocationGroup {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
@@ -229,13 +229,13 @@ struct Peak {
   std::string op, source;  // the last allocation at this moment; empty: none, or not known
   std::vector<peak::Category> by_category;
   std::vector<advise::Remaining> held_by;          // the same bytes, and the largest group of each
-  std::vector<Group> groups;                       // sum to `bytes`, with groups_left_out
+  std::vector<AllocationGroup> groups;             // sum to `bytes`, with groups_left_out
   std::vector<Allocation> allocations;             // biggest first
   Left groups_left_out, allocations_left_out;      // left out because of --top
   std::optional<std::vector<Variable>> variables;  // most bytes first; empty: the run did not search for variables
   bool lacks_variables = false;                    // `record --referrers` would have named them
   std::optional<Reserved> reserved;                // set if the device's allocator reports segments
-  std::optional<Outside> outside;                  // set for a recording with --cupti
+  std::optional<ExternalMemory> external_memory;   // set for a recording with --cupti
 };
 
 // torch.profiler.record_function. Counts are of all threads.

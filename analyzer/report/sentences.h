@@ -28,9 +28,9 @@ std::string since_text(const Report& report, uint32_t step);
 // "libnccl.so.2" from its path. An empty path gives a text that says that the library is unknown.
 std::string library_name(const std::string& path);
 // The place of a library's first request: "first in aten::addmm at train.py:42 forward, module net.fc".
-std::string place_text(const peak::OutsidePlace& place);
+std::string place_text(const peak::FirstRequest& place);
 // Sentences on the parts of the bytes in use, the unknown remainder, and the begin of the recording.
-std::vector<std::string> outside_sentences(const Report& report);
+std::vector<std::string> external_sentences(const Report& report);
 
 // Compares the resident memory of a process (RSS) with the CPU memory of the recording. One sentence if the two differ
 // by more than 25 % and 1 GiB, with possible causes; otherwise empty.

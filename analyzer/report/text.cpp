@@ -96,7 +96,7 @@ void add_title(Page& page, const Report& r) {
 
 // "train.py:42" of "train.py:42 Net.forward".
 std::string line_of(const std::string& source) { return source.substr(0, source.find(' ')); }
-std::string line_of(const Group& group) { return line_of(group.source); }
+std::string line_of(const AllocationGroup& group) { return line_of(group.source); }
 
 // "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category.
 std::string largest_of(const Report& r, peak::HolderKind kind) {
@@ -131,7 +131,7 @@ void add_categories(Page& page, const Report& r) {
 
 // As many columns as the widest of the first rows needs, and no more than `most`.
 template <class Of>
-unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, Of of) {
+unsigned column(const std::vector<AllocationGroup>& groups, size_t shown, unsigned most, Of of) {
   unsigned width = 0;
   for (size_t i = 0; i < shown; ++i) width = std::max(width, columns(of(groups[i])));
   return std::min(width, most);
@@ -146,13 +146,15 @@ void add_groups(Page& page, const Report& r) {
   page.heading(std::string("Largest by ") + by_name(r.options.by),
                plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
                    (has_layout ? "; shape and line are those of the biggest allocation" : ""));
-  const unsigned layout_width = has_layout ? column(groups, shown, 26, [](const Group& g) { return g.layout; }) : 0;
-  const unsigned source_width = has_source ? column(groups, shown, 30, [](const Group& g) { return line_of(g); }) : 0;
+  const unsigned layout_width =
+      has_layout ? column(groups, shown, 26, [](const AllocationGroup& g) { return g.layout; }) : 0;
+  const unsigned source_width =
+      has_source ? column(groups, shown, 30, [](const AllocationGroup& g) { return line_of(g); }) : 0;
   const unsigned taken =
       kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
   const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
-                                    [](const Group& g) { return group_text(g.key); });
-  const auto row = [&](const Group& g, Paint paint) {
+                                    [](const AllocationGroup& g) { return group_text(g.key); });
+  const auto row = [&](const AllocationGroup& g, Paint paint) {
     std::string line =
         "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(group_text(g.key), key_width), key_width);
     if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
@@ -208,22 +210,22 @@ void add_host_memory(Page& page, const Report& r) {
   if (const std::string differs = host_memory_text(r); !differs.empty()) page.paragraph("", differs, Paint::yellow);
 }
 
-void add_outside(Page& page, const Report& r) {
-  const std::vector<std::string> sentences = outside_sentences(r);
+void add_external(Page& page, const Report& r) {
+  const std::vector<std::string> sentences = external_sentences(r);
   if (sentences.empty()) return;
   page.heading("Outside of PyTorch's allocator");
-  if (const auto& outside = r.peak.outside; outside && !outside->libraries.empty()) {
-    page.line("  " + bytes_text(outside->at_peak) + " then, " + bytes_text(outside->peak) + " at most, " +
-              time_text(outside->peak_time) + " after the start. By library: then, and the most of each");
-    const size_t shown = std::min(outside->libraries.size(), page.rows());
+  if (const auto& external = r.peak.external_memory; external && !external->libraries.empty()) {
+    page.line("  " + bytes_text(external->at_peak) + " then, " + bytes_text(external->peak) + " at most, " +
+              time_text(external->peak_time) + " after the start. By library: then, and the most of each");
+    const size_t shown = std::min(external->libraries.size(), page.rows());
     for (size_t i = 0; i < shown; ++i) {
-      const peak::OutsideLibrary& one = outside->libraries[i];
+      const peak::ExternalLibrary& one = external->libraries[i];
       page.line("  " + pad_right(fit(library_name(one.library), 34), 34) + pad_left(bytes_text(one.at_peak), 12) +
                 pad_left(bytes_text(one.peak), 12) + pad_left("x" + count_text(one.allocations), 9));
       if (one.first) page.line(page.paint(Paint::dim, "    " + fit(place_text(*one.first), page.width() - 4)));
     }
-    if (shown < outside->libraries.size()) {
-      page.line(page.paint(Paint::dim, "  and " + count_text(outside->libraries.size() - shown) + " more"));
+    if (shown < external->libraries.size()) {
+      page.line(page.paint(Paint::dim, "  and " + count_text(external->libraries.size() - shown) + " more"));
     }
   }
   for (const std::string& sentence : sentences) page.paragraph("  ", sentence);
@@ -315,7 +317,7 @@ void add_ranges(Page& page, const Report& r) {
   if (shown < sorted.size()) page.line(page.paint(Paint::dim, "  and " + count_text(sorted.size() - shown) + " more"));
 }
 
-std::string blocks_text(const Device& device) {
+std::string blocks_text(const DeviceFacts& device) {
   if (!device.blocks) return "";
   const auto& segments = device.blocks->segments;
   return "; allocated " + bytes_text(device.blocks->allocated_peak) +
@@ -333,7 +335,7 @@ void add_processes(Page& page, const Report& r) {
     const std::string ending = !process.finished ? "did not end by itself"
                                : has_failed      ? "ended with exit code " + std::to_string(*process.exit_code)
                                                  : std::string();
-    for (const Device& device : process.devices) {
+    for (const DeviceFacts& device : process.devices) {
       const bool chosen = process.pid == r.peak.pid && device.device == r.peak.device;
       const std::string name = process.rank >= 0 ? "rank " + std::to_string(process.rank) : "";
       page.line(page.paint(chosen ? Paint::bold : Paint::plain,
@@ -421,7 +423,7 @@ std::string text(const Report& report, const Style& style) {
   add_out_of_memory(page, report);
   add_categories(page, report);
   if (report.peak.reserved) add_pins(page, *report.peak.reserved);
-  add_outside(page, report);
+  add_external(page, report);
   if (report.modules.empty()) add_groups(page, report);
   add_modules(page, report.modules);
   add_shardings(page, report);

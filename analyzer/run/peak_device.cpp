@@ -22,7 +22,7 @@ std::string devices_text(const ProcessRun& process) {
 
 }  // namespace
 
-const DeviceRun* peak_device(const ProcessRun& process, const Selection& selection) {
+const DeviceRun* peak_device(const ProcessRun& process, const DeviceSelection& selection) {
   if (!selection.has(process)) return nullptr;
   const DeviceRun* best = nullptr;
   for (const DeviceRun* device : process.devices()) {
@@ -40,7 +40,7 @@ bool PeakDevice::offer(const std::shared_ptr<const ProcessRun>& process) {
   return true;
 }
 
-trace::Error no_memory(const Run& run, const Selection& selection) {
+trace::Error no_memory(const Run& run, const DeviceSelection& selection) {
   using trace::ErrorKind;
   if (run.processes() == 0) {
     return {

@@ -21,7 +21,7 @@ struct Precedence {
 inline Precedence precedence(const DeviceRun& device) { return {device.is_gpu(), device.peak()}; }
 
 // The user's selection; empty: any.
-struct Selection {
+struct DeviceSelection {
   std::optional<uint32_t> process;    // pid
   std::optional<std::string> device;  // "cuda:0"
 
@@ -30,12 +30,12 @@ struct Selection {
 };
 
 // The selected device of a process that has the peak; null if it allocated on none.
-const DeviceRun* peak_device(const ProcessRun& process, const Selection& selection = {});
+const DeviceRun* peak_device(const ProcessRun& process, const DeviceSelection& selection = {});
 
 // Finds the selected device that has the peak, of processes that are offered one after another.
 class PeakDevice {
  public:
-  explicit PeakDevice(Selection selection = {}) : selection_(std::move(selection)) {}
+  explicit PeakDevice(DeviceSelection selection = {}) : selection_(std::move(selection)) {}
 
   // Keeps the process if it has the peak of those until now, and returns whether it does.
   bool offer(const std::shared_ptr<const ProcessRun>& process);
@@ -44,12 +44,12 @@ class PeakDevice {
   const DeviceRun& device() const { return *device_; }
 
  private:
-  Selection selection_;
+  DeviceSelection selection_;
   std::shared_ptr<const ProcessRun> process_;
   const DeviceRun* device_ = nullptr;
 };
 
 // Why no device is selected. Loads the processes again. Without the name of the file.
-trace::Error no_memory(const Run& run, const Selection& selection);
+trace::Error no_memory(const Run& run, const DeviceSelection& selection);
 
 }  // namespace tapelens::run

@@ -11,7 +11,7 @@ namespace tapelens::snapshot {
 
 class BlockSizes {
  public:
-  explicit BlockSizes(const allocator::Settings& settings) : settings_(settings) {}
+  explicit BlockSizes(const allocator::AllocatorSettings& settings) : settings_(settings) {}
 
   // The size of a new block at an address. The block must not be alive yet.
   uint64_t bytes_of(uint64_t address, uint64_t requested, const Pieces& pieces) const;
@@ -19,7 +19,7 @@ class BlockSizes {
   void remove(uint64_t address, uint64_t bytes);
 
  private:
-  const allocator::Settings settings_;
+  const allocator::AllocatorSettings settings_;
   std::map<uint64_t, uint64_t> large_;  // live blocks by address; small blocks always have the requested size
 };
 

@@ -24,7 +24,7 @@ Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 ProcessWriter::ProcessWriter(const Snapshot& snapshot, const std::vector<DeviceHistory>& histories,
                              trace::ProcessSinks& tables, trace::SharedTables& shared)
     : s_(snapshot), tables_(tables), roles_(snapshot), shared_(shared) {
-  const allocator::Settings settings = allocator::parse_settings(snapshot.settings).settings;
+  const allocator::AllocatorSettings settings = allocator::parse_settings(snapshot.settings).settings;
   for (const DeviceHistory& history : histories) {
     Device& device = *devices_.emplace_back(std::make_unique<Device>(history, settings));
     device.id = shared.device(shared.string(history.device));

@@ -38,7 +38,7 @@ class ProcessWriter {
     bool is_waiting = false;            // the program has freed it
   };
   struct Device {
-    Device(const DeviceHistory& of, const allocator::Settings& settings) : history(of), sizes(settings) {}
+    Device(const DeviceHistory& of, const allocator::AllocatorSettings& settings) : history(of), sizes(settings) {}
     const DeviceHistory& history;
     trace::DeviceId id;
     bool has_segments = true;  // false for pinned memory

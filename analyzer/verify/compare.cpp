@@ -14,7 +14,7 @@ namespace tapelens::verify {
 namespace {
 
 using trace::ChecksumOf;
-using Process = Run::Process;
+using Process = ProgramRun::Process;
 
 Difference::Kind kind_of(ChecksumOf of) {
   if (of == ChecksumOf::loss) return Difference::Kind::loss;
@@ -22,7 +22,7 @@ Difference::Kind kind_of(ChecksumOf of) {
   return of == ChecksumOf::gradient ? Difference::Kind::gradient : Difference::Kind::parameter;
 }
 
-std::string value_text(const Checksum& checksum) {
+std::string value_text(const RecordedChecksum& checksum) {
   if (checksum.of == ChecksumOf::returned_gradient && checksum.value == 0) return "undefined";
   if (checksum.of != ChecksumOf::loss) return model::hex_text(checksum.value);
   char text[40];
@@ -42,25 +42,25 @@ std::string_view base_name(std::string_view name) {
 // varies.
 bool has_place(ChecksumOf of) { return of != ChecksumOf::loss && of != ChecksumOf::returned_gradient; }
 
-using Stream = std::vector<const Checksum*>;
+using Stream = std::vector<const RecordedChecksum*>;
 using Streams = std::map<std::pair<ChecksumOf, std::string>, Stream>;
 
 Streams streams_of(const Process& process) {
   Streams streams;
-  for (const Checksum& checksum : process.checksums) streams[{checksum.of, checksum.name}].push_back(&checksum);
+  for (const RecordedChecksum& checksum : process.checksums) streams[{checksum.of, checksum.name}].push_back(&checksum);
   return streams;
 }
 
 // The index of the first difference of two streams; their size if equal.
 size_t first_difference(const Stream& a, const Stream& b) {
-  const auto same = [](const Checksum* x, const Checksum* y) { return x->value == y->value; };
+  const auto same = [](const RecordedChecksum* x, const RecordedChecksum* y) { return x->value == y->value; };
   return static_cast<size_t>(std::ranges::mismatch(a, b, same).in1 - a.begin());
 }
 
 bool is_same(const Stream& a, const Stream& b) { return a.size() == b.size() && first_difference(a, b) == a.size(); }
 
 Stream sorted(Stream stream) {
-  std::ranges::sort(stream, {}, [](const Checksum* checksum) { return checksum->value; });
+  std::ranges::sort(stream, {}, [](const RecordedChecksum* checksum) { return checksum->value; });
   return stream;
 }
 
@@ -88,9 +88,9 @@ class Remaining {
 
   std::optional<Difference> first(int32_t rank) const {
     std::optional<Difference> found;
-    const Checksum* earliest = nullptr;
-    const auto take = [&](const Checksum* a, const Checksum* b) {
-      const Checksum* one = a != nullptr ? a : b;
+    const RecordedChecksum* earliest = nullptr;
+    const auto take = [&](const RecordedChecksum* a, const RecordedChecksum* b) {
+      const RecordedChecksum* one = a != nullptr ? a : b;
       if (one == nullptr || (earliest != nullptr && std::pair(earliest->step, earliest) <= std::pair(one->step, one)))
         return;
       earliest = one;
@@ -143,14 +143,14 @@ uint64_t steps_of(const Process& process) {
   uint64_t steps = 0;
   size_t longest = 0;
   for (const auto& [key, stream] : streams_of(process)) {
-    for (const Checksum* checksum : stream) steps = std::max(steps, checksum->step + 1);
+    for (const RecordedChecksum* checksum : stream) steps = std::max(steps, checksum->step + 1);
     if (key.first == ChecksumOf::parameter) longest = std::max(longest, stream.size());
   }
   return longest > 0 ? std::min<uint64_t>(steps, longest) : steps;
 }
 
 void count(const Process& process, bool is_cut, Compared& compared) {
-  for (const Checksum& checksum : process.checksums) {
+  for (const RecordedChecksum& checksum : process.checksums) {
     if (is_cut && process.has_threads && !has_place(checksum.of)) continue;  // not compared
     (checksum.of == ChecksumOf::loss                ? compared.losses
      : checksum.of == ChecksumOf::gradient          ? compared.gradients
@@ -172,29 +172,29 @@ bool has_ranks(const std::vector<Process>& processes) {
 
 }  // namespace
 
-Compared comparable(const Run& bare) {
+Compared comparable(const ProgramRun& bare) {
   Compared compared;
   for (const Process& process : bare.processes) count(process, bare.is_cut, compared);
   return compared;
 }
 
-OnlyInOne take_out_gradients_of_one(Run& bare, Run& other) {
+OnlyInOne take_out_gradients_of_one(ProgramRun& bare, ProgramRun& other) {
   OnlyInOne out;
   const bool by_rank = has_ranks(bare.processes) && has_ranks(other.processes);
   if (!by_rank && (bare.processes.size() != 1 || other.processes.size() != 1)) return out;
   using Key = std::tuple<ChecksumOf, uint64_t, std::string>;
-  const auto is_gradient = [](const Checksum& one) {
+  const auto is_gradient = [](const RecordedChecksum& one) {
     return one.of == ChecksumOf::gradient || one.of == ChecksumOf::returned_gradient;
   };
   const auto gradients_of = [&](const Process& process) {
     std::set<Key> keys;
-    for (const Checksum& one : process.checksums) {
+    for (const RecordedChecksum& one : process.checksums) {
       if (is_gradient(one)) keys.emplace(one.of, one.step, one.name);
     }
     return keys;
   };
   const auto keep = [&](Process& process, const std::set<Key>& keys) {
-    return std::erase_if(process.checksums, [&](const Checksum& one) {
+    return std::erase_if(process.checksums, [&](const RecordedChecksum& one) {
       return is_gradient(one) && !keys.contains({one.of, one.step, one.name});
     });
   };
@@ -208,7 +208,7 @@ OnlyInOne take_out_gradients_of_one(Run& bare, Run& other) {
   return out;
 }
 
-std::optional<Difference> compare(const Run& bare, const Run& other) {
+std::optional<Difference> compare(const ProgramRun& bare, const ProgramRun& other) {
   if (bare.figures.exit_code != other.figures.exit_code) {
     Difference difference;
     difference.kind = Difference::Kind::exit_code;

@@ -15,17 +15,17 @@
 namespace tapelens::verify {
 
 // The first difference, in the order of the steps; none if the runs are equal as far as both were recorded.
-std::optional<Difference> compare(const Run& bare, const Run& other);
+std::optional<Difference> compare(const ProgramRun& bare, const ProgramRun& other);
 
 // Removes gradients that only one run has in a step, and counts them. A patch needs this: it may omit unneeded
 // gradients. If processes cannot be paired (by rank or as the only one), all their gradients stay.
 struct OnlyInOne {
   uint64_t bare = 0, other = 0;
 };
-OnlyInOne take_out_gradients_of_one(Run& bare, Run& other);
+OnlyInOne take_out_gradients_of_one(ProgramRun& bare, ProgramRun& other);
 
 // The comparable checksums of the bare run.
-Compared comparable(const Run& bare);
+Compared comparable(const ProgramRun& bare);
 
 // ---- the standard output of two runs, line by line: used for programs that compute no gradients
 

@@ -18,8 +18,8 @@ namespace {
 
 using trace::ChecksumOf;
 
-std::vector<Checksum> checksums_of(const model::Process& process, const model::Text& text) {
-  std::vector<Checksum> all;
+std::vector<RecordedChecksum> checksums_of(const model::Process& process, const model::Text& text) {
+  std::vector<RecordedChecksum> all;
   const model::Checksums& t = process.checksums;
   for (uint32_t row = 1; row <= t.rows(); ++row) {
     const model::ChecksumId id{row};
@@ -33,8 +33,8 @@ bool is_compared(ChecksumOf of) {
          of == ChecksumOf::returned_gradient;
 }
 
-Run::Process process_of(const model::Process& process, const model::Text& text) {
-  Run::Process made;
+ProgramRun::Process process_of(const model::Process& process, const model::Text& text) {
+  ProgramRun::Process made;
   made.rank = process.summary.rank;
   made.checksums = checksums_of(process, text);
   made.has_threads = std::ranges::any_of(process.information, [&](const model::Information& information) {
@@ -42,7 +42,7 @@ Run::Process process_of(const model::Process& process, const model::Text& text) 
   });
   // A spool is unverified input and may name any step.
   const uint64_t ends = process.optimizer_steps.size() + 1;
-  std::erase_if(made.checksums, [&](const Checksum& checksum) {
+  std::erase_if(made.checksums, [&](const RecordedChecksum& checksum) {
     made.gradients_left_out += checksum.of == ChecksumOf::gradient_left_out ? 1 : 0;
     made.parameters_left_out += checksum.of == ChecksumOf::parameter_left_out ? 1 : 0;
     return checksum.step > ends || !is_compared(checksum.of);
@@ -89,12 +89,12 @@ void take_figures(const run::DeviceRun& found, Figures& figures) {
   figures.step_ns = median_step(analysis);
 }
 
-void take_steps(const std::vector<Checksum>& checksums, Figures& figures) {
+void take_steps(const std::vector<RecordedChecksum>& checksums, Figures& figures) {
   uint64_t steps = 0;
-  for (const Checksum& checksum : checksums) steps = std::max(steps, checksum.step + 1);
+  for (const RecordedChecksum& checksum : checksums) steps = std::max(steps, checksum.step + 1);
   figures.loss.assign(steps, std::numeric_limits<double>::quiet_NaN());
   std::vector<std::vector<std::pair<std::string, uint64_t>>> gradients(steps);
-  for (const Checksum& checksum : checksums) {
+  for (const RecordedChecksum& checksum : checksums) {
     if (checksum.of == ChecksumOf::loss) figures.loss[checksum.step] = std::bit_cast<double>(checksum.value);
     if (checksum.of == ChecksumOf::gradient) gradients[checksum.step].emplace_back(checksum.name, checksum.value);
   }
@@ -120,10 +120,10 @@ policy::Site plan_site(const peak::RewrittenSite& site) {
 
 }  // namespace
 
-trace::Result<Run> read_run(const std::string& path) {
+trace::Result<ProgramRun> read_run(const std::string& path) {
   const auto opened = run::Run::open(path);
   if (!opened) return opened.error();
-  Run run;
+  ProgramRun run;
   const model::Text& text = opened->text();
   run::PeakDevice highest;
   std::set<std::string> seen;

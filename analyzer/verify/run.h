@@ -12,14 +12,14 @@
 
 namespace tapelens::verify {
 
-struct Checksum {
+struct RecordedChecksum {
   uint64_t step = 0;
   trace::ChecksumOf of{};  // loss, gradient, parameter or returned gradient
   std::string name;        // name of the parameter or of the input of torch.autograd.grad; empty for a loss
   uint64_t value = 0;      // for a loss: the bits of a double
 };
 
-struct Run {
+struct ProgramRun {
   Figures figures;
   bool was_recorded = false;   // at least one process was recorded
   bool incomplete = false;     // data was lost
@@ -29,7 +29,7 @@ struct Run {
   std::string why_not_recorded, why_not_rewritten;
   struct Process {
     int32_t rank = -1;                                         // in the default process group, or RANK
-    std::vector<Checksum> checksums;                           // in the order of time
+    std::vector<RecordedChecksum> checksums;                   // in the order of time
     bool has_threads = false;                                  // checksums come from several threads
     uint64_t gradients_left_out = 0, parameters_left_out = 0;  // not ordinary CPU tensors
   };
@@ -45,6 +45,6 @@ struct Run {
 };
 
 // Reads everything but the exit code, `is_cut`, the reasons, `values` and `output`, which the recording does not have.
-trace::Result<Run> read_run(const std::string& path);
+trace::Result<ProgramRun> read_run(const std::string& path);
 
 }  // namespace tapelens::verify

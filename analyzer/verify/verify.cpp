@@ -16,14 +16,15 @@ using trace::ErrorKind;
 // Searches for the rewrite that makes the difference, by runs with fewer rewrites.
 class Search {
  public:
-  Search(ProgramRuns& runs, const policy::Settings& applying, const Run& bare, const Run& rewritten)
+  Search(ProgramRuns& runs, const policy::RewriteSettings& applying, const ProgramRun& bare,
+         const ProgramRun& rewritten)
       : runs_(runs), applying_(applying), bare_(bare), rewritten_(rewritten) {}
 
   // Whether only rewrites that reorder sums make the difference, as those rewrites declare: the run without them, and
   // with all others, equals the bare one.
   bool is_rounding() {
     if (std::ranges::none_of(rewritten_.applied, policy::reorders_sums, &policy::Site::rewrite)) return false;
-    policy::Settings others = applying_;
+    policy::RewriteSettings others = applying_;
     std::erase_if(others.allowed, policy::reorders_sums);
     std::erase_if(others.sites, [](const policy::Site& site) { return policy::reorders_sums(site.rewrite); });
     if (others.level.empty() && others.allowed.empty() && others.sites.empty()) return true;  // the bare run itself
@@ -67,8 +68,8 @@ class Search {
     return guilty ? std::optional(sites[*guilty]) : std::nullopt;
   }
 
-  policy::Settings at(const std::vector<policy::Site>& sites, size_t count) const {
-    policy::Settings applying = applying_;
+  policy::RewriteSettings at(const std::vector<policy::Site>& sites, size_t count) const {
+    policy::RewriteSettings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
     applying.sites.assign(sites.begin(), sites.begin() + static_cast<int64_t>(count));
@@ -76,8 +77,8 @@ class Search {
   }
 
   // Rewrites of the level and of --allow apply everywhere; those only in the plan stay at its sites.
-  policy::Settings only(const std::vector<std::string>& ids) const {
-    policy::Settings applying = applying_;
+  policy::RewriteSettings only(const std::vector<std::string>& ids) const {
+    policy::RewriteSettings applying = applying_;
     applying.level.clear();
     applying.allowed.clear();
     const int highest = policy::highest_level(applying_.level);
@@ -95,7 +96,8 @@ class Search {
 
   // Bisects `all` for the number of the first that makes the difference. Assumes a difference with all of them, and no
   // difference without any.
-  std::optional<size_t> first(size_t all, const std::string& what, const std::function<policy::Settings(size_t)>& of) {
+  std::optional<size_t> first(size_t all, const std::string& what,
+                              const std::function<policy::RewriteSettings(size_t)>& of) {
     if (all == 0) return std::nullopt;
     size_t same = 0, different = all;
     while (different - same > 1) {
@@ -107,7 +109,7 @@ class Search {
     return different - 1;
   }
 
-  std::optional<bool> differs(const policy::Settings& applying, const std::string& what) {
+  std::optional<bool> differs(const policy::RewriteSettings& applying, const std::string& what) {
     const auto run = runs_.run(applying, {.name = "search-" + std::to_string(++count_)});
     if (!run) {
       runs_.tell("the search for the site ends: " + run.error().message);
@@ -119,13 +121,13 @@ class Search {
   }
 
   ProgramRuns& runs_;
-  const policy::Settings& applying_;
-  const Run& bare_;
-  const Run& rewritten_;
+  const policy::RewriteSettings& applying_;
+  const ProgramRun& bare_;
+  const ProgramRun& rewritten_;
   int count_ = 0;
 };
 
-std::string name_of(const policy::Settings& applying) {
+std::string name_of(const policy::RewriteSettings& applying) {
   std::string name = applying.level;
   for (const std::string& id : applying.allowed) name += (name.empty() ? "" : ", ") + id;
   if (!applying.sites.empty()) {
@@ -142,7 +144,7 @@ Rounding unknown(const std::string& why) {
 }
 
 // Runs the program twice more: bare with float64 values, and rewritten.
-Rounding measure_rounding(ProgramRuns& runs, const policy::Settings& rewrites, const Run& bare) {
+Rounding measure_rounding(ProgramRuns& runs, const policy::RewriteSettings& rewrites, const ProgramRun& bare) {
   const auto exact = runs.run({}, {.name = "values-bare", .values = true, .float64 = true});
   if (!exact) return unknown(exact.error().message);
   if (compare(bare, *exact)) return unknown("followed in float64 the program does not compute the same");
@@ -154,7 +156,7 @@ Rounding measure_rounding(ProgramRuns& runs, const policy::Settings& rewrites, c
   return compare_values(exact->values, rewritten->values);
 }
 
-void take_rewritten(const Run& run, Verdict& verdict) {
+void take_rewritten(const ProgramRun& run, Verdict& verdict) {
   verdict.rewritten = run.figures;
   for (const peak::RewrittenTotal& total : run.rewritten.applied) {
     verdict.applied.push_back({total.rewrite, total.level, total.sites, total.times, total.bytes, total.kept});
@@ -170,7 +172,7 @@ Error not_complete(const std::string& run) {
 }
 
 // The first run. `needs_values`: losses, gradients or parameters must exist.
-trace::Result<Run> run_bare(ProgramRuns& runs, bool needs_values) {
+trace::Result<ProgramRun> run_bare(ProgramRuns& runs, bool needs_values) {
   runs.tell("run 1: bare");
   auto bare = runs.run({}, {.name = "bare", .is_shown = true});
   if (!bare) return bare.error();
@@ -203,8 +205,9 @@ trace::Result<Run> run_bare(ProgramRuns& runs, bool needs_values) {
 }
 
 // If the runs differ: whether two bare runs do too. Then their difference is the verdict's.
-using Compare = std::function<std::optional<Difference>(const Run& bare, const Run& other)>;
-trace::Result<bool> differs_by_itself(ProgramRuns& runs, const Run& bare, const Compare& compared, Verdict& verdict) {
+using Compare = std::function<std::optional<Difference>(const ProgramRun& bare, const ProgramRun& other)>;
+trace::Result<bool> differs_by_itself(ProgramRuns& runs, const ProgramRun& bare, const Compare& compared,
+                                      Verdict& verdict) {
   runs.tell("run 3: bare again, since they differ");
   const auto again = runs.run({}, {.name = "bare-again"});
   if (!again) return again.error();
@@ -216,7 +219,7 @@ trace::Result<bool> differs_by_itself(ProgramRuns& runs, const Run& bare, const 
 }
 
 // For a rewritten run in which no rewrite was applied.
-std::string why_nothing_applied(const Run& run, const policy::Settings& rewrites) {
+std::string why_nothing_applied(const ProgramRun& run, const policy::RewriteSettings& rewrites) {
   if (!run.why_not_rewritten.empty()) return run.why_not_rewritten;
   const std::string where = run.is_cut ? " in the steps that were compared" : "";
   std::vector<peak::RewrittenTotal> skipped = run.skipped;
@@ -239,7 +242,7 @@ std::string why_nothing_applied(const Run& run, const policy::Settings& rewrites
 
 }  // namespace
 
-trace::Result<Verdict> verify(ProgramRuns& runs, const policy::Settings& rewrites) {
+trace::Result<Verdict> verify(ProgramRuns& runs, const policy::RewriteSettings& rewrites) {
   const auto bare = run_bare(runs, /*needs_values=*/true);
   if (!bare) return bare.error();
   runs.tell("run 2: with " + name_of(rewrites));
@@ -289,7 +292,7 @@ trace::Result<Verdict> verify_patch(ProgramRuns& runs, const std::vector<Patched
     patch.files.push_back(file.name);
     if (!was_seen(file.copy)) patch.unseen.push_back(file.name);
   }
-  Run bare_part = *bare, patched_part = *patched;
+  ProgramRun bare_part = *bare, patched_part = *patched;
   const OnlyInOne only = take_out_gradients_of_one(bare_part, patched_part);
   patch.gradients_of_bare = only.bare;
   patch.gradients_of_patched = only.other;
@@ -298,7 +301,7 @@ trace::Result<Verdict> verify_patch(ProgramRuns& runs, const std::vector<Patched
   verdict.compared = comparable(bare_part);
   const bool by_output = verdict.compared.values() == 0;
   if (by_output) verdict.compared.output_lines = count_lines(bare->output);
-  const auto compared = [by_output](const Run& a, const Run& b) {
+  const auto compared = [by_output](const ProgramRun& a, const ProgramRun& b) {
     auto difference = compare(a, b);
     return !difference && by_output ? compare_output(a.output, b.output) : difference;
   };

@@ -24,7 +24,7 @@ class ProgramRuns {
   };
   // `rewrites` is off for a bare run. An error means that the program could not start or its recording is unreadable; a
   // program that exits with a code has run.
-  virtual trace::Result<Run> run(const policy::Settings& rewrites, const RunOptions& wanted) = 0;
+  virtual trace::Result<ProgramRun> run(const policy::RewriteSettings& rewrites, const RunOptions& wanted) = 0;
   // Reports progress, one line.
   virtual void tell(const std::string& line) = 0;
 
@@ -33,7 +33,7 @@ class ProgramRuns {
 };
 
 // An error means that nothing was compared, and says why.
-trace::Result<Verdict> verify(ProgramRuns& runs, const policy::Settings& rewrites);
+trace::Result<Verdict> verify(ProgramRuns& runs, const policy::RewriteSettings& rewrites);
 
 // A file that a patch changes. `original` and `copy` are the paths in Run::files if stacks name them.
 struct PatchedFile {

@@ -100,7 +100,7 @@ QWidget* AdvicePage::make_content() {
   connect(finding_, &FindingPane::copied, this, &AdvicePage::copy);
   connect(finding_, &FindingPane::saveWanted, this, &AdvicePage::ask_patch);
   connect(finding_, &FindingPane::evidenceClicked, this, [this](Interval when) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.page = PageId::timeline;
     const int64_t whole = session_.document()->facts().duration.ns;
     const int64_t end = std::min(when.end.ns, whole), around = std::max<int64_t>((end - when.begin.ns) / 10, 1000);
@@ -157,7 +157,7 @@ QWidget* AdvicePage::make_list() {
   row->addWidget(tick_none_);
   column->addLayout(row);
   connect(filter_edit_, &QLineEdit::textEdited, this, [this](const QString& text) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.filter = text;
     session_.look(next, false);
   });
@@ -219,7 +219,7 @@ void AdvicePage::follow_session() {
     message_->setText(what);
     progress_->setValue(static_cast<int>(1000 * share));
   });
-  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.subject != session_.view().subject) show_state();
     if (before.filter != session_.view().filter || before.finding != session_.view().finding) show_selected();
   });
@@ -277,7 +277,7 @@ void AdvicePage::fit_columns() {
 
 // Applies the filter and the selection of the view.
 void AdvicePage::show_selected() {
-  const View& view = session_.view();
+  const ViewState& view = session_.view();
   if (filter_edit_->text() != view.filter) filter_edit_->setText(view.filter);
   filter_.set_filter(view.filter);
   lists_->setCurrentIndex(filter_.rowCount() > 0 || model_.is_empty() ? 0 : 1);
@@ -320,7 +320,7 @@ EntryWords AdvicePage::words_of(const QModelIndex& index) const {
 
 void AdvicePage::select(const QModelIndex& current) {
   if (!current.isValid()) return;
-  View next = session_.view();
+  ViewState next = session_.view();
   next.finding = current.data(FindingsTree::id_role).toString();
   session_.look(next, false);
 }

@@ -30,7 +30,7 @@ ReductionCurve::ReductionCurve(Session& session, QWidget* parent) : QWidget(pare
   connect(&session, &Session::opened, this, again);
   connect(&session, &Session::closed, this, again);
   connect(&session, &Session::whatIfChanged, this, again);
-  connect(&session, &Session::viewChanged, this, [this, again](const View& before) {
+  connect(&session, &Session::viewChanged, this, [this, again](const ViewState& before) {
     if (before.subject != session_.view().subject) again();
   });
   describe();

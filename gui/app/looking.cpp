@@ -32,7 +32,7 @@ trace::Status MainWindow::look_at_device(const QString& name) {
     return failure(
         tr("the recording has no memory of '%1', only of %2").arg(visible(name.toStdString()), there.join(", ")));
   }
-  View next = session_.view();
+  ViewState next = session_.view();
   next.subject = static_cast<size_t>(at - subjects.begin());
   next.range = (*at)->first_shown();
   session_.look(next, false);
@@ -41,7 +41,7 @@ trace::Status MainWindow::look_at_device(const QString& name) {
 
 trace::Status MainWindow::look_at(const report::At& at) {
   const Subject& subject = session_.subject();
-  View next = session_.view();
+  ViewState next = session_.view();
   switch (at.kind) {
     case report::At::Kind::peak:
       next.at.reset();

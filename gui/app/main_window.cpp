@@ -158,7 +158,7 @@ QWidget* MainWindow::make_head() {
   subject_->setAccessibleName(tr("Device"));
   subject_->setToolTip(tr("The device and process that is looked at"));
   connect(subject_, &QComboBox::activated, this, [this](int at) {
-    View wanted = session_.view();
+    ViewState wanted = session_.view();
     wanted.subject = static_cast<size_t>(at);
     wanted.allocation = {};
     wanted.at.reset();
@@ -177,7 +177,7 @@ QWidget* MainWindow::make_head() {
 
 void MainWindow::show_page(PageId page) {
   if (session_.document() == nullptr) return;
-  View next = session_.view();
+  ViewState next = session_.view();
   next.page = page;
   session_.look(next);
 }

@@ -94,7 +94,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
     reading_->show_message(what);
     reading_->show_progress(share);
   });
-  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.filter != session_.view().filter) show_filter();
   });
   connect(reading_, &ReadingPane::asked, this, &ComparePage::ask);
@@ -185,7 +185,7 @@ QWidget* ComparePage::make_bar() {
   row->addWidget(filter_edit_, 1);
   for (QComboBox* box : {step_, by_}) connect(box, &QComboBox::activated, this, &ComparePage::choose);
   connect(filter_edit_, &QLineEdit::textEdited, this, [this](const QString& text) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.filter = text;
     session_.look(next, false);
   });
@@ -243,7 +243,7 @@ void ComparePage::show_recordings() {
 }
 
 void ComparePage::show_comparison() {
-  const Comparison* comparison = other_.comparison();
+  const MomentComparison* comparison = other_.comparison();
   model_.show(comparison == nullptr ? std::vector<ComparedGroup>() : comparison->groups);
   show_filter();
   if (comparison == nullptr) {

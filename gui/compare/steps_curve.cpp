@@ -172,7 +172,7 @@ void StepsCurve::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(theme().accent, 1.5));
   painter.drawPolyline(line_of(b_));
   paint_legend(painter);
-  if (const Comparison* comparison = other_.comparison()) {
+  if (const MomentComparison* comparison = other_.comparison()) {
     paint_peak(painter, session_.subject(), comparison->a, theme().text, "A");
     paint_peak(painter, other_.subject(), comparison->b, theme().accent, "B");
   }

@@ -16,7 +16,7 @@ QString bytes_text(Bytes bytes) { return visible(text::bytes_text(bytes)); }
 
 struct Found {
   ComparedMoment moment;
-  std::vector<peak::Group> groups;
+  std::vector<peak::AllocationGroup> groups;
 };
 
 Found find(const Document& document, const Subject& subject, std::optional<uint32_t> step, peak::By by) {
@@ -42,8 +42,8 @@ Time time_at(const std::vector<Interval>& steps, double place) {
 
 }  // namespace
 
-Comparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
-                   std::optional<uint32_t> step, peak::By by) {
+MomentComparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
+                         std::optional<uint32_t> step, peak::By by) {
   const Found in_a = find(a, of_a, step, by), in_b = find(b, of_b, step, by);
   return {in_a.moment, in_b.moment, compare::compared(in_a.groups, in_b.groups)};
 }

@@ -22,13 +22,13 @@ struct ComparedMoment {
   Time time;
   uint64_t allocations = 0;
 };
-struct Comparison {
+struct MomentComparison {
   ComparedMoment a, b;
   std::vector<ComparedGroup> groups;
 };
 // `step`: compared in both recordings; none: compares each at its own peak.
-Comparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
-                   std::optional<uint32_t> step, peak::By by);
+MomentComparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
+                         std::optional<uint32_t> step, peak::By by);
 
 // The live bytes over steps, one column a pixel. Column c is the maximum from step `begin + c * (end - begin) / width`
 // to the step of the next column; half a step is half of its time. Columns after the last step are -1.

@@ -125,7 +125,7 @@ Loaded Document::load(const QString& path, const Progress& progress) try {
     report::ProcessFacts& of_process = said.processes.emplace_back();
     of_process.cuda_allocator = analysis.information("cuda_allocator");
     of_process.value_reads = peak::value_reads(analysis);
-    of_process.outside = report::estimate_outside(analysis);
+    of_process.external_estimate = report::estimate_external(analysis);
     for (const peak::DevicePeak& device : analysis.devices()) {
       found.push_back({&view, device, run::precedence(view.of->device(device.device))});
     }

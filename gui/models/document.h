@@ -56,7 +56,7 @@ struct ProcessView {
 // The findings of the checks, and the changes with which the replay removes each of them.
 struct Advised {
   advise::Advice advice;
-  std::vector<advise::Change> changes;  // at the same indices as advice.findings
+  std::vector<advise::TimelineChange> changes;  // at the same indices as advice.findings
 };
 
 // The memory that the user looks at: one device of one process.

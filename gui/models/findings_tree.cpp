@@ -35,7 +35,7 @@ QString lines_text(const advise::Advice& advice, const Entry& entry) {
 FindingsTree::FindingsTree(Session& session, QObject* parent) : QAbstractItemModel(parent), session_(session) {
   connect(&session, &Session::opened, this, [this] { show(); });
   connect(&session, &Session::closed, this, [this] { show(); });
-  connect(&session, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.subject != session_.view().subject) show();
   });
   connect(&session, &Session::made, this, [this](Part part) {
@@ -147,7 +147,7 @@ QString FindingsTree::applying(const QSet<QString>& ticked) const {
     if (entry(of).kind == Kind::automatic && ids_of(of) == wanted)
       return visible(report::applying_text(advice(), entry(of)));
   }
-  for (const policy::Group& group : policy::kGroups) {
+  for (const policy::Preset& group : policy::kPresets) {
     QSet<QString> fixed;
     for (const Finding& one : advice().findings) {
       const int level = rewrite_level(one);

@@ -70,8 +70,8 @@ class Names {
 };
 
 // The frames that name a place, outermost first: the frame of the line, or all frames of the program.
-std::vector<peak::Place> places_of(const Allocation& a, peak::By by) {
-  std::vector<peak::Place> places;
+std::vector<peak::SourceLine> places_of(const Allocation& a, peak::By by) {
+  std::vector<peak::SourceLine> places;
   const auto add = [&](const Frame& frame) { places.push_back({frame.file, frame.function, frame.line}); };
   if (by == peak::By::source) {
     if (const Frame* frame = source_of(a)) add(*frame);
@@ -86,12 +86,12 @@ std::vector<peak::Place> places_of(const Allocation& a, peak::By by) {
 GroupKeys place_keys(const report::Peak& peak, peak::By by, Nesting nesting) {
   peak::FrameNames frames;
   for (const Allocation& a : peak.allocations) {
-    for (const peak::Place& place : places_of(a, by)) frames.add(place);
+    for (const peak::SourceLine& place : places_of(a, by)) frames.add(place);
   }
   Names names;
   for (const Allocation& a : peak.allocations) {
     std::vector<std::string> parts;
-    for (const peak::Place& place : places_of(a, by)) parts.push_back(frames.name(place));
+    for (const peak::SourceLine& place : places_of(a, by)) parts.push_back(frames.name(place));
     if (parts.empty()) {
       names.add(key_words(a, by));
       continue;

@@ -15,7 +15,7 @@ Other::Other(Session& session, QObject* parent) : QObject(parent), session_(sess
     Q_EMIT changed();
   });
   connect(&session, &Session::closed, this, &Other::close);
-  connect(&session, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.subject == session_.view().subject) return;
     find();
     Q_EMIT changed();
@@ -97,7 +97,7 @@ void Other::find() {
     pool_->start([this, number, a = session_.shared(), of_a = session_.view().subject, b = document_, of_b = subject_,
                   step = step_, by = by_] {
       auto found =
-          std::make_shared<const Comparison>(gui::compare(*a, a->subject(of_a), *b, b->subject(of_b), step, by));
+          std::make_shared<const MomentComparison>(gui::compare(*a, a->subject(of_a), *b, b->subject(of_b), step, by));
       QMetaObject::invokeMethod(this, [this, number, found] {
         if (number != number_) return;
         comparison_ = found;

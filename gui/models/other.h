@@ -29,7 +29,7 @@ class Other : public QObject {
   const Subject& subject() const { return document_->subject(subject_); }
 
   // Null without a second recording and while the comparison runs.
-  const Comparison* comparison() const { return comparison_.get(); }
+  const MomentComparison* comparison() const { return comparison_.get(); }
   std::optional<uint32_t> step() const { return step_; }  // none: at each one's peak
   peak::By by() const { return by_; }
   void compare(std::optional<uint32_t> step, peak::By by);
@@ -49,7 +49,7 @@ class Other : public QObject {
   Session& session_;
   std::shared_ptr<Document> document_;
   size_t subject_ = 0;
-  std::shared_ptr<const Comparison> comparison_;
+  std::shared_ptr<const MomentComparison> comparison_;
   std::optional<uint32_t> step_;
   peak::By by_ = peak::By::field;
   QString problem_;

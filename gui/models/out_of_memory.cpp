@@ -40,8 +40,8 @@ peak::Moment out_of_memory_moment(const Subject& subject, model::OutOfMemoryId r
   return moment;
 }
 
-View at_out_of_memory(const Session& session, model::OutOfMemoryId request) {
-  View next = session.view();
+ViewState at_out_of_memory(const Session& session, model::OutOfMemoryId request) {
+  ViewState next = session.view();
   next.at = out_of_memory_moment(session.subject(), request);
   if (!next.range.contains(next.at->time)) {
     const int64_t length = next.range.end.ns - next.range.begin.ns;

@@ -22,7 +22,7 @@ QString out_of_memory_words(const OutOfMemoryFacts& facts);
 // The time of the request, for its peak set.
 peak::Moment out_of_memory_moment(const Subject& subject, model::OutOfMemoryId request);
 // A view that shows the time of the request.
-View at_out_of_memory(const Session& session, model::OutOfMemoryId request);
+ViewState at_out_of_memory(const Session& session, model::OutOfMemoryId request);
 // The nearest failed request after the view's time (`by` > 0) or before it; none at either end.
 model::OutOfMemoryId next_out_of_memory(const Session& session, int by);
 

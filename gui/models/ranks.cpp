@@ -54,7 +54,7 @@ void Ranks::open(const QString& folder) {
     trace::Result<ranks::Job> found = trace::Error{};
     const auto files = ranks::files_of({folder.toStdString()});
     if (files) {
-      std::vector<ranks::Source> sources =
+      std::vector<ranks::RankFile> sources =
           ranks::read_all(*files, {.version = version, .checks = {}, .progress = tell});
       if (reading->cancelled) return;
       found = ranks::merge(std::move(sources), {}, version);

@@ -28,7 +28,7 @@ bool same_moment(const peak::Moment& a, const peak::Moment& b) {
 
 }  // namespace
 
-bool operator==(const View& a, const View& b) {
+bool operator==(const ViewState& a, const ViewState& b) {
   const bool same_at = a.at.has_value() == b.at.has_value() && (!a.at || same_moment(*a.at, *b.at));
   return same_at && a.page == b.page && a.subject == b.subject && a.range == b.range && a.allocation == b.allocation &&
          a.step == b.step && a.by == b.by && a.filter == b.filter && a.finding == b.finding;
@@ -157,10 +157,10 @@ void Session::make_parts() {
   }
 }
 
-void Session::look(const View& next, bool is_step) {
+void Session::look(const ViewState& next, bool is_step) {
   if (!document_ || next == view_) return;
   const qint64 now = QDateTime::currentMSecsSinceEpoch();
-  View zoomed = view_;
+  ViewState zoomed = view_;
   zoomed.range = next.range;
   const bool goes_on = zoomed == next && now - last_look_ms_ < kOneStepMs && last_was_zoom_;
   if (is_step && !goes_on) {
@@ -176,7 +176,7 @@ void Session::look(const View& next, bool is_step) {
 void Session::back() {
   if (past_.empty()) return;
   future_.push_back(view_);
-  const View next = past_.back();
+  const ViewState next = past_.back();
   past_.pop_back();
   last_was_zoom_ = false;
   show(next);
@@ -185,16 +185,16 @@ void Session::back() {
 void Session::forward() {
   if (future_.empty()) return;
   past_.push_back(view_);
-  const View next = future_.back();
+  const ViewState next = future_.back();
   future_.pop_back();
   last_was_zoom_ = false;
   show(next);
 }
 
-void Session::show(View next) {
+void Session::show(ViewState next) {
   next.subject = std::min(next.subject, document_->subjects().size() - 1);
   next.range = picture::inside(next.range, document_->facts().duration);
-  const View before = view_;
+  const ViewState before = view_;
   view_ = std::move(next);
   const bool other_subject = before.subject != view_.subject;
   if (other_subject) {
@@ -218,7 +218,7 @@ void Session::show(View next) {
 void Session::find_moment() {
   const uint64_t number = ++moment_number_;
   const size_t at = view_.subject;
-  const View view = view_;
+  const ViewState view = view_;
   run(*pool_, std::make_shared<Job>(),
       [this, document = document_, at, view, number](const Progress&) -> std::function<void()> {
         const Subject& subject = document->subject(at);

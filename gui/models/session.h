@@ -21,7 +21,7 @@ class QThreadPool;
 namespace tapelens::gui {
 
 // A place in a recording; back and forward move between these.
-struct View {
+struct ViewState {
   PageId page = PageId::timeline;
   size_t subject = 0;              // index into Document::subjects()
   Interval range;                  // shown range of the timeline
@@ -32,7 +32,7 @@ struct View {
   QString filter;   // as typed; see matches()
   QString finding;  // fingerprint of the selected finding
 
-  friend bool operator==(const View&, const View&);
+  friend bool operator==(const ViewState&, const ViewState&);
 };
 
 // The allocations alive at one time, described by the code of `tapelens report`.
@@ -61,10 +61,10 @@ class Session : public QObject {
   const Subject& subject() const { return document_->subject(view_.subject); }
   bool has(Part part) const;
 
-  const View& view() const { return view_; }
+  const ViewState& view() const { return view_; }
   // `is_step`: adds the current view to the history of back(). Zooms and pans that start within half a second of each
   // other on the same page are one step.
-  void look(const View& next, bool is_step = true);
+  void look(const ViewState& next, bool is_step = true);
   void back();
   void forward();
   bool can_go_back() const { return !past_.empty(); }
@@ -89,7 +89,7 @@ class Session : public QObject {
   void failed(const QString& sentence);
   void progressed(const QString& what, double share);  // share 1: idle
   void made(tapelens::gui::Part part);                 // a part of the current subject is ready
-  void viewChanged(const tapelens::gui::View& before);
+  void viewChanged(const tapelens::gui::ViewState& before);
   void momentChanged();
   void tickedChanged();
   void whatIfChanged();
@@ -97,7 +97,7 @@ class Session : public QObject {
 
  private:
   struct Job;
-  void show(View next);
+  void show(ViewState next);
   void make_parts();
   void stop_parts();
   void find_moment();
@@ -107,8 +107,8 @@ class Session : public QObject {
   void run(QThreadPool& pool, std::shared_ptr<Job> job, std::function<std::function<void()>(const Progress&)> work);
 
   std::shared_ptr<Document> document_;
-  View view_;
-  std::vector<View> past_, future_;
+  ViewState view_;
+  std::vector<ViewState> past_, future_;
   qint64 last_look_ms_ = 0;
   std::shared_ptr<const MomentSet> moment_;
   std::shared_ptr<const WhatIfResult> what_if_;

@@ -9,7 +9,7 @@ namespace tapelens::gui {
 
 WhatIfResult what_if(const Subject& subject, const QSet<QString>& ticked) {
   const Advised& advised = *subject.advised;
-  std::vector<const advise::Change*> changes;
+  std::vector<const advise::TimelineChange*> changes;
   for (size_t i = 0; i < advised.changes.size(); ++i) {
     if (ticked.contains(QString::fromStdString(advised.advice.findings[i].id))) changes.push_back(&advised.changes[i]);
   }

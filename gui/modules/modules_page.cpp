@@ -100,7 +100,7 @@ ModulesPage::ModulesPage(Session& session, QWidget* parent)
   connect(&session_, &Session::made, this, [this](Part part) {
     if (part == Part::modules) show_modules();
   });
-  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.subject != session_.view().subject) show_modules();
   });
   show_modules();
@@ -213,13 +213,13 @@ void ModulesPage::filter() {
 
 void ModulesPage::select(const QModelIndex& row) {
   if (!row.isValid()) return;
-  View next = session_.view();
+  ViewState next = session_.view();
   next.allocation = AllocationId{row.data(ModuleTree::largest_role).toUInt()};
   session_.look(next);
 }
 
 void ModulesPage::show_at_peak(const QModelIndex& row) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.page = PageId::peak;
   next.allocation = AllocationId{row.data(ModuleTree::largest_role).toUInt()};
   next.at.reset();

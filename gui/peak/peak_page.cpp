@@ -71,7 +71,7 @@ PeakPage::PeakPage(Session& session, QWidget* parent)
   typed_.setSingleShot(true);
   typed_.setInterval(kTypingRestsMs);
   connect(&typed_, &QTimer::timeout, this, [this] {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.filter = list_->filter();
     session_.look(next, false);
     show_groups();
@@ -80,7 +80,7 @@ PeakPage::PeakPage(Session& session, QWidget* parent)
   connect(list_, &PeakList::selected, this, [this](uint32_t allocation) { select(allocation); });
   connect(list_, &PeakList::restrictionLifted, this, [this] { groups_->zoom_to(GroupTree::kRoot); });
   connect(list_, &PeakList::timelineWanted, this, [this](uint32_t allocation) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.page = PageId::timeline;
     next.allocation = AllocationId{allocation};
     session_.look(next);
@@ -88,14 +88,14 @@ PeakPage::PeakPage(Session& session, QWidget* parent)
   connect(groups_, &GroupsView::selected, this, [this](int row) { select(list_->table().allocation(row).id); });
   connect(groups_, &GroupsView::zoomChanged, this, [this] { restrict_table(); });
   connect(to_peak_, &QPushButton::clicked, this, [this] {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.at.reset();
     session_.look(next);
   });
   connect(&session_, &Session::opened, this, [this] { show_moment(); });
   connect(&session_, &Session::closed, this, [this] { show_moment(); });
   connect(&session_, &Session::momentChanged, this, [this] { show_moment(); });
-  connect(&session_, &Session::viewChanged, this, [this](const View& before) { follow(before); });
+  connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) { follow(before); });
   show_moment();
 }
 
@@ -171,8 +171,8 @@ void PeakPage::lay_out() {
 QAbstractItemModel* PeakPage::table() { return &list_->rows(); }
 void PeakPage::find() { list_->focus_filter(); }
 
-void PeakPage::follow(const View& before) {
-  const View& now = session_.view();
+void PeakPage::follow(const ViewState& before) {
+  const ViewState& now = session_.view();
   if (now.filter != list_->filter() && !typed_.isActive()) {
     list_->set_filter(now.filter);
     show_groups();
@@ -224,7 +224,7 @@ void PeakPage::restrict_table() {
 }
 
 void PeakPage::select(uint32_t allocation) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.allocation = AllocationId{allocation};
   session_.look(next);
 }

@@ -34,7 +34,7 @@ class PeakPage : public Page {
 
  private:
   void lay_out();
-  void follow(const View& before);
+  void follow(const ViewState& before);
   void show_moment();
   void show_groups();
   void restrict_table();

@@ -81,7 +81,7 @@ AllocationId Blocks::at(Time time, int64_t byte) const {
   return {};
 }
 
-void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<Column>& columns,
+void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<PixelColumn>& columns,
                    const std::function<void(const Rectangle&)>& visit) const {
   const double ns_per_pixel = time.ns_per_pixel(), bytes_per_pixel = bytes.bytes_per_pixel();
   const double pixels_per_byte = 1 / bytes_per_pixel;
@@ -106,9 +106,9 @@ void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vecto
     if (moments.empty()) {
       for (size_t c = 0; c < columns.size(); c += kShort) {
         const size_t last = std::min(columns.size(), c + kShort);
-        const Column& most =
+        const PixelColumn& most =
             *std::max_element(columns.begin() + static_cast<int64_t>(c), columns.begin() + static_cast<int64_t>(last),
-                              [](const Column& x, const Column& y) { return x.most < y.most; });
+                              [](const PixelColumn& x, const PixelColumn& y) { return x.most < y.most; });
         moments.push_back(timeline_.moment_after_first(most.events));
       }
     }

@@ -45,7 +45,7 @@ class Blocks {
   // visited if it is alive at the time that the highest of its columns shows. Blocks lower than a pixel are left out if
   // they are small (is_small), otherwise one pixel high. The cost depends on the number of pixels.
   static constexpr size_t kShort = 3;
-  void visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<Column>& columns,
+  void visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<PixelColumn>& columns,
              const std::function<void(const Rectangle&)>& visit) const;
 
   // Allocations below this fraction of the peak are small: thousands of thin lines would not be readable.

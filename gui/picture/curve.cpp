@@ -33,13 +33,13 @@ std::array<int64_t, Grouping::kGroups> Curve::bytes_after(uint32_t events) const
   return sum;
 }
 
-void Curve::columns(const TimeAxis& axis, std::vector<Column>& out) const {
+void Curve::columns(const TimeAxis& axis, std::vector<PixelColumn>& out) const {
   out.resize(static_cast<size_t>(axis.width));
   uint32_t first = timeline_.first_at_or_after(axis.time_of(0));
   uint32_t shown = UINT32_MAX;  // events that the previous column shows
   for (int c = 0; c < axis.width; ++c) {
     const uint32_t last = std::max(first, timeline_.first_at_or_after(axis.time_of(c + 1), first));
-    Column& column = out[static_cast<size_t>(c)];
+    PixelColumn& column = out[static_cast<size_t>(c)];
     column.events = timeline_.most_after(first, last);
     column.most = timeline_.live_after_first(column.events);
     column.bytes = column.events == shown ? out[static_cast<size_t>(c) - 1].bytes : bytes_after(column.events);

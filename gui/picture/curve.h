@@ -17,7 +17,7 @@ using peak::Grouping;
 using peak::Timeline;
 
 // The time within a column at which the most bytes are alive; the begin of the column counts too.
-struct Column {
+struct PixelColumn {
   Bytes most;
   uint32_t events = 0;                             // events of the timeline before that time
   std::array<int64_t, Grouping::kGroups> bytes{};  // by group at that time; the sum is `most`
@@ -29,7 +29,7 @@ class Curve {
 
   const Grouping& grouping() const { return grouping_; }
   Bytes most_of(uint8_t group) const { return Bytes{most_[group]}; }  // the group's own maximum
-  void columns(const TimeAxis& axis, std::vector<Column>& out) const;
+  void columns(const TimeAxis& axis, std::vector<PixelColumn>& out) const;
   // The bytes at a time, given as the number of events before it.
   std::array<int64_t, Grouping::kGroups> bytes_after(uint32_t events) const;
 

@@ -53,16 +53,16 @@ Tracks::Tracks(const Process& process, const Threads& threads) {
     while (!around.empty() && around.back() <= when.begin.ns) around.pop_back();
     // A span that outlasts its enclosing span is cut, because the spans of a row must not overlap.
     const int64_t end = std::min(when.end.ns, around.empty() ? process.duration.ns : around.back());
-    std::vector<Row>& rows = tracks_[at->second].rows;
+    std::vector<TrackRow>& rows = tracks_[at->second].rows;
     if (rows.size() <= around.size()) rows.resize(around.size() + 1);
-    Row& mine = rows[around.size()];
+    TrackRow& mine = rows[around.size()];
     mine.begin.push_back(when.begin.ns);
     mine.end.push_back(std::max(end, when.begin.ns));
     mine.id.push_back(id);
     around.push_back(std::max(end, when.begin.ns));
   });
   for (Track& track : tracks_) {
-    for (Row& row : track.rows) {
+    for (TrackRow& row : track.rows) {
       row.index();
       row.begin.shrink_to_fit();
       row.end.shrink_to_fit();
@@ -71,7 +71,7 @@ Tracks::Tracks(const Process& process, const Threads& threads) {
   }
 }
 
-void Row::index() {
+void TrackRow::index() {
   for (size_t i = 0; i < id.size(); ++i) {
     const Longest span{begin[i], end[i] - begin[i], static_cast<uint32_t>(i)};
     if (i % 16 == 0) of_16.push_back(span);
@@ -84,7 +84,7 @@ void Row::index() {
   }
 }
 
-size_t Row::behind(size_t first, int64_t time) const {
+size_t TrackRow::behind(size_t first, int64_t time) const {
   // Beyond 1,024 spans, the result may be the end of a run of 256. The next piece takes the rest.
   constexpr size_t kMany = 1024;
   if (first + kMany < id.size() && begin[first + kMany] < time) {
@@ -98,7 +98,7 @@ size_t Row::behind(size_t first, int64_t time) const {
   return std::max(begin.at_or_after(time, first), first + 1);
 }
 
-size_t Row::longest(size_t first, size_t last) const {
+size_t TrackRow::longest(size_t first, size_t last) const {
   Longest best{0, -1, 0};
   const auto consider = [&](const Longest& other) {
     if (other.length > best.length) best = other;
@@ -118,7 +118,7 @@ size_t Row::longest(size_t first, size_t last) const {
   return best.place;
 }
 
-void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit) {
+void Tracks::visit(const TrackRow& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit) {
   // Begins and ends never decrease along a row.
   size_t i = row.end.after(axis.shown.begin.ns);
   while (i < row.id.size() && row.begin[i] < axis.shown.end.ns) {
@@ -143,14 +143,14 @@ void Tracks::visit(const Row& row, const TimeAxis& axis, const std::function<voi
   }
 }
 
-uint32_t Tracks::at(const Row& row, Time time) {
+uint32_t Tracks::at(const TrackRow& row, Time time) {
   const size_t i = row.begin.after(time.ns);
   return i == 0 || row.end[i - 1] <= time.ns ? UINT32_MAX : row.id[i - 1];
 }
 
 std::string_view span_name(const Process& process, const Text& text, uint32_t id) {
-  const uint32_t row = Row::row(id);
-  switch (Row::kind(id)) {
+  const uint32_t row = TrackRow::row(id);
+  switch (TrackRow::kind(id)) {
     case SpanKind::module_call:
       return text.string(text.module_path[process.module_calls.module[ModuleCallId{row}]]);
     case SpanKind::op: {
@@ -164,8 +164,8 @@ std::string_view span_name(const Process& process, const Text& text, uint32_t id
 }
 
 Interval span_time(const Process& process, uint32_t id) {
-  const uint32_t row = Row::row(id);
-  switch (Row::kind(id)) {
+  const uint32_t row = TrackRow::row(id);
+  switch (TrackRow::kind(id)) {
     case SpanKind::module_call:
       return {process.module_calls.begin[ModuleCallId{row}], process.module_calls.end[ModuleCallId{row}]};
     case SpanKind::op:

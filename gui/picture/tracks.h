@@ -19,7 +19,7 @@ using namespace model;
 enum class SpanKind : uint8_t { module_call, op, evaluation };
 
 // One row of a track: spans without overlaps, in the order of time.
-struct Row {
+struct TrackRow {
   SortedTimes begin, end;
   std::vector<uint32_t> id;  // kind in the two highest bits; the other bits: row of its table
   // The longest of every 16 and every 256 spans, in the order of time.
@@ -42,7 +42,7 @@ struct Row {
 
 struct Track {
   uint32_t os_thread = 0;
-  std::vector<Row> rows;  // outermost first
+  std::vector<TrackRow> rows;  // outermost first
 };
 
 class Tracks {
@@ -58,9 +58,9 @@ class Tracks {
   };
   // Visits every span of a row that is wider than three pixels, and one piece for every three pixels of narrower spans.
   // The cost depends on the number of pixels.
-  static void visit(const Row& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit);
+  static void visit(const TrackRow& row, const TimeAxis& axis, const std::function<void(const Piece&)>& visit);
   // The span at a time; UINT32_MAX if none.
-  static uint32_t at(const Row& row, Time time);
+  static uint32_t at(const TrackRow& row, Time time);
 
  private:
   std::vector<Track> tracks_;

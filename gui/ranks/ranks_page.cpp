@@ -245,7 +245,7 @@ void RanksPage::show_job() {
   odd_->setText(odd.join('\n'));
   odd_->setVisible(!odd.isEmpty());
   QStringList remarks;
-  for (const ranks::Source& source : job.left_out)
+  for (const ranks::RankFile& source : job.left_out)
     remarks << QStringLiteral("Left out: ") + visible(source.file) + QStringLiteral(": ") + visible(source.why);
   if (const auto count = static_cast<size_t>(remarks.size()); count > kMostLines) {
     remarks.resize(kMostLines);

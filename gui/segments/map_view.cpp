@@ -33,7 +33,7 @@ MapView::MapView(Session& session, QWidget* parent) : QAbstractScrollArea(parent
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   viewport()->setMouseTracking(true);
   connect(&session, &Session::foundChanged, viewport(), qOverload<>(&QWidget::update));
-  connect(&session, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.allocation != session_.view().allocation) show_allocation();
   });
 }

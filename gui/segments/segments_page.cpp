@@ -66,7 +66,7 @@ SegmentsPage::SegmentsPage(Session& session, QWidget* parent)
 
   connect(map_, &MapView::selected, this, &SegmentsPage::select);
   connect(map_, &MapView::activated, this, [this](uint32_t allocation) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.page = PageId::timeline;
     next.allocation = AllocationId{allocation};
     session_.look(next);
@@ -75,12 +75,12 @@ SegmentsPage::SegmentsPage(Session& session, QWidget* parent)
     if (now.isValid()) map_->show_segment(static_cast<uint32_t>(rows_->mapToSource(now).row()));
   });
   connect(to_peak_, &QPushButton::clicked, this, [this] {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.at.reset();
     session_.look(next);
   });
   connect(filter_, &QLineEdit::textEdited, this, [this](const QString& text) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.filter = text;
     session_.look(next, false);
   });
@@ -203,8 +203,8 @@ void SegmentsPage::take_focus() {
   }
 }
 
-void SegmentsPage::follow(const View& before) {
-  const View& now = session_.view();
+void SegmentsPage::follow(const ViewState& before) {
+  const ViewState& now = session_.view();
   if (filter_->text() != now.filter) filter_->setText(now.filter);
   if (session_.moment() == nullptr && moment_) show_moment();
   if (now.allocation != before.allocation) show_allocation();
@@ -246,7 +246,7 @@ void SegmentsPage::show_moment() {
 }
 
 void SegmentsPage::select(uint32_t allocation) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.allocation = AllocationId{allocation};
   session_.look(next);
 }

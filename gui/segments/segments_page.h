@@ -43,7 +43,7 @@ class SegmentsPage final : public Page {
  private:
   QWidget* make_top();
   QWidget* make_content();
-  void follow(const View& before);
+  void follow(const ViewState& before);
   void show_moment();
   void show_allocation();
   void select(uint32_t allocation);

@@ -116,12 +116,12 @@ StepsPage::StepsPage(Session& session, QWidget* parent)
     if (part == Part::advice) show_growing();
   });
   connect(growing_, &QLabel::linkActivated, this, [this](const QString& finding) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.page = PageId::advice;
     next.finding = finding;
     session_.look(next);
   });
-  connect(&session_, &Session::viewChanged, this, [this](const View& before) {
+  connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) {
     if (before.subject != session_.view().subject) forget();
     if (before.step != session_.view().step) show_current();
   });
@@ -250,14 +250,14 @@ void StepsPage::show_current() {
 }
 
 void StepsPage::select(int row) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.step = table_->steps()[static_cast<size_t>(row)].index;
   session_.look(next);
 }
 
 void StepsPage::zoom(int row) {
   const report::Step& step = table_->steps()[static_cast<size_t>(row)];
-  View next = session_.view();
+  ViewState next = session_.view();
   next.page = PageId::timeline;
   next.step = step.index;
   next.range = {step.begin, step.end};

@@ -54,11 +54,11 @@ QPolygonF outline(const Scene& scene, const QRect& lane, Bytes top, Value value)
 }
 
 // Draws the stack of each column; equal neighboring columns are one rectangle for each group.
-void paint_stack(Surface& surface, const QRect& area, const std::vector<picture::Column>& columns, double scale,
+void paint_stack(Surface& surface, const QRect& area, const std::vector<picture::PixelColumn>& columns, double scale,
                  const std::vector<uint8_t>& stacked, const std::array<Ground, picture::Grouping::kGroups>& grounds) {
   using Tops = std::array<int, picture::Grouping::kGroups>;  // by index in `stacked`
   const int bottom = area.bottom() + 1;
-  const auto tops_of = [&](const picture::Column& column) {
+  const auto tops_of = [&](const picture::PixelColumn& column) {
     // Rounds sums instead of parts, so that the top is exact to a pixel.
     Tops tops{};
     int64_t sum = 0;
@@ -163,7 +163,7 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane) {
 }
 
 void paint_other_curve(Surface& surface, const Scene& scene, const Subject& other, const QRect& lane) {
-  std::vector<picture::Column> columns;
+  std::vector<picture::PixelColumn> columns;
   const picture::Curve& curve = *other.curves[static_cast<size_t>(peak::By::category)];
   curve.columns(scene.axis, columns);
   const QRect area = surface.device(lane);

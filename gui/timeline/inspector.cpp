@@ -237,7 +237,7 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
       Q_EMIT wanted(Time{url.path().toLongLong()});
       return;
     }
-    View next = session_.view();
+    ViewState next = session_.view();
     if (url.scheme() == "oom") {
       session_.look(at_out_of_memory(session_, model::OutOfMemoryId{url.path().toUInt()}));
       return;
@@ -248,8 +248,8 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
   });
   connect(&session, &Session::opened, this, &Inspector::refresh);
   connect(&session, &Session::closed, this, &Inspector::refresh);
-  connect(&session, &Session::viewChanged, this, [this](const View& before) {
-    const View& now = session_.view();
+  connect(&session, &Session::viewChanged, this, [this](const ViewState& before) {
+    const ViewState& now = session_.view();
     if (before.allocation != now.allocation || before.subject != now.subject) refresh();
   });
   connect(&session, &Session::momentChanged, this, &Inspector::refresh);

@@ -27,7 +27,7 @@ Legend::Legend(Session& session, QWidget* parent) : QWidget(parent), session_(se
   connect(&session, &Session::opened, this, refresh);
   connect(&session, &Session::closed, this, refresh);
   connect(&session, &Session::made, this, refresh);
-  connect(&session, &Session::viewChanged, this, [this, refresh](const View& before) {
+  connect(&session, &Session::viewChanged, this, [this, refresh](const ViewState& before) {
     if (before.by != session_.view().by || before.subject != session_.view().subject) refresh();
   });
 }

@@ -71,7 +71,7 @@ struct Scene {
   int left, width;
   picture::TimeAxis axis;  // in pixels of the device
   const picture::Curve& curve;
-  std::vector<picture::Column> columns;
+  std::vector<picture::PixelColumn> columns;
   std::vector<Bytes> lowered;  // without the ticked findings; empty: none is ticked
   std::vector<Bytes> found;    // bytes of the search results; empty: no search
   // Of devices with block events. Empty: no such events, no block ever waited, or the reserved bytes are unknown.

@@ -119,7 +119,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void TimelineView::click(QPoint place) {
-  View next = session_.view();
+  ViewState next = session_.view();
   if (chosen_) {
     chosen_.reset();
     Q_EMIT hintChanged();
@@ -262,7 +262,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Escape: {
       chosen_.reset();
       Q_EMIT hintChanged();
-      View next = session_.view();
+      ViewState next = session_.view();
       next.allocation = {};
       next.at.reset();
       next.step = UINT32_MAX;

@@ -168,7 +168,7 @@ void TimelineView::paint_marks(QPainter& p) {
          std::clamp(y - high, curve.top(), curve.bottom() - high),
          tr("found: at most %1").arg(bytes_words(found->curve.most())), theme().accent);
   }
-  const View& view = session_.view();
+  const ViewState& view = session_.view();
   if (view.at && is_seen(view.at->time)) {
     const int x = static_cast<int>(s.x_of(view.at->time));
     p.setPen(QPen(theme().accent, 1));

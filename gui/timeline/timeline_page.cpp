@@ -98,12 +98,12 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   column->addWidget(hint_);
 
   connect(by_, &QComboBox::activated, this, [this] {
-    View wanted = session_.view();
+    ViewState wanted = session_.view();
     wanted.by = static_cast<peak::By>(by_->currentData().toInt());
     session_.look(wanted);
   });
   connect(search_, &QLineEdit::textEdited, this, [this](const QString& text) {
-    View wanted = session_.view();
+    ViewState wanted = session_.view();
     wanted.filter = text;
     session_.look(wanted, false);
   });
@@ -121,7 +121,7 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
                        : words);
   });
   connect(inspector, &Inspector::wanted, this, [this](Time time) {
-    View wanted = session_.view();
+    ViewState wanted = session_.view();
     const int64_t half = (wanted.range.end.ns - wanted.range.begin.ns) / 2;
     wanted.range = {Time{time.ns - half}, Time{time.ns + half}};
     session_.look(wanted);
@@ -142,7 +142,7 @@ bool TimelinePage::eventFilter(QObject* object, QEvent* event) {
       return true;
     }
     if (key->key() == Qt::Key_Escape) {
-      View wanted = session_.view();
+      ViewState wanted = session_.view();
       wanted.filter.clear();
       session_.look(wanted, false);
       view_->setFocus();

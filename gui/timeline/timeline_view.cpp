@@ -43,14 +43,14 @@ TimelineView::TimelineView(Session& session, QWidget* parent) : QWidget(parent),
 
 QSize TimelineView::minimumSizeHint() const { return {480, lanes_ ? lanes_->least_height : 400}; }
 
-void TimelineView::follow(const View& before) {
+void TimelineView::follow(const ViewState& before) {
   if (before.subject != session_.view().subject) {
     bytes_.reset();
     hovered_ = {};
     lay_out();
     return;
   }
-  const View& now = session_.view();
+  const ViewState& now = session_.view();
   // The selection is painted over the frame, so it needs no new frame.
   if (before.range != now.range || before.by != now.by || before.step != now.step) refresh();
   update();
@@ -194,7 +194,7 @@ void TimelineView::paint_on(QPainter& painter) {
 // ---- what is looked at
 
 void TimelineView::look_at(Interval range, bool is_step) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.range = range;
   session_.look(next, is_step);
 }
@@ -230,7 +230,7 @@ void TimelineView::show_interval(Interval interval) {
 void TimelineView::show_peak() {
   if (!lanes_) return;
   const Subject& subject = session_.subject();
-  View next = session_.view();
+  ViewState next = session_.view();
   next.at.reset();
   const auto& steps = subject.of.bands.steps;
   const Time when = subject.device.when.time;
@@ -243,7 +243,7 @@ void TimelineView::show_allocation(AllocationId allocation) {
   if (!lanes_ || !allocation) return;
   const Process& p = session_.subject().of.process;
   const Interval life{p.allocations.time[allocation], std::min(p.freed(allocation), p.duration)};
-  View next = session_.view();
+  ViewState next = session_.view();
   next.allocation = allocation;
   const Interval shown = next.range;
   const bool is_seen = life.begin < shown.end && life.end > shown.begin;
@@ -259,7 +259,7 @@ void TimelineView::next_step(int by) {
   if (!lanes_) return;
   const auto& steps = session_.subject().of.bands.steps;
   const uint32_t first = session_.subject().of.bands.first_step;
-  View next = session_.view();
+  ViewState next = session_.view();
   int64_t at = 0;
   if (next.step >= first && next.step - first < steps.size()) {
     at = std::clamp<int64_t>(int64_t{next.step - first} + by, 0, static_cast<int64_t>(steps.size()) - 1);

@@ -60,7 +60,7 @@ class TimelineView final : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  void follow(const View& before);
+  void follow(const ViewState& before);
   void lay_out();
   void refresh();  // repaints the next frame
   void render();

@@ -73,7 +73,7 @@ QString small_tip(const Subject& subject) {
 }
 
 QString column_tip(const Scene& scene, size_t at) {
-  const picture::Column& column = scene.columns[at];
+  const picture::PixelColumn& column = scene.columns[at];
   const Time time = scene.subject.timeline.moment_after_first(column.events).time;
   Rows rows(QObject::tr("%1 alive at %2").arg(bytes_words(column.most), time_words(time)));
   const auto& grouping = scene.curve.grouping();
@@ -145,8 +145,8 @@ QString step_tip(const Session& session, const Interval& step, Time time) {
 QString span_tip(const Session& session, uint32_t span) {
   const Process& p = session.subject().of.process;
   const Text& text = session.document()->text();
-  const uint32_t row = picture::Row::row(span);
-  const picture::SpanKind kind = picture::Row::kind(span);
+  const uint32_t row = picture::TrackRow::row(span);
+  const picture::SpanKind kind = picture::TrackRow::kind(span);
   Rows rows(visible(picture::span_name(p, text, span)));
   Interval when = picture::span_time(p, span);
   when.end = std::min(when.end, p.duration);

@@ -13,8 +13,8 @@ constexpr int kLabelWidth = 28;
 constexpr size_t kMostLabels = 600;
 
 model::StringId name_id(const Process& p, const Text& text, uint32_t span) {
-  const uint32_t row = picture::Row::row(span);
-  switch (picture::Row::kind(span)) {
+  const uint32_t row = picture::TrackRow::row(span);
+  switch (picture::TrackRow::kind(span)) {
     case picture::SpanKind::module_call:
       return text.module_path[p.module_calls.module[model::ModuleCallId{row}]];
     case picture::SpanKind::op:
@@ -62,7 +62,7 @@ void paint_track(Surface& surface, const Scene& scene, const picture::Track& tra
       labels.push_back({QRect(static_cast<int>(where.left() / ratio) + 3, lane.top() + static_cast<int>(i) * row_height,
                               static_cast<int>(where.width() / ratio) - 5, row_height - 1),
                         picture::span_name(process, text, piece.id), QColor(ground.pixel),
-                        picture::Row::kind(piece.id) == picture::SpanKind::module_call});
+                        picture::TrackRow::kind(piece.id) == picture::SpanKind::module_call});
     });
   }
   for (const Label& label : labels) {

@@ -160,7 +160,7 @@ class LateGradient final : public Check {
                    const Place& place, Sizes sizes, Sink& sink) const {
     const Process& p = context.process;
     const Interval when = p.optimizer_steps[step].when;
-    const StepMemory& memory = waits.memory(step);
+    const StepTemporaries& memory = waits.memory(step);
     // A loop over the parameters needs temporaries for the largest parameter. A step of all parameters at once needs
     // temporaries for all.
     const bool one_by_one = memory.most.value <= 4 * sizes.largest.value;

@@ -117,15 +117,15 @@ void watch(int number, const at::TensorBase& tensor, bool is_gradient) {
 constexpr uint32_t kHoldersOfParameter = 2;
 
 // The program has used one stream only: so nothing that it began earlier still reads the parameter when the step writes
-// it. The host asks for the moment at each operator, so it knows all streams.
+// it. The host looks at the streams at each operator, so it knows them all.
 const char* reason_of_streams(c10::Device device) {
   if (!streams::has_streams(device)) return nullptr;
-  switch (streams::moment()) {
-    case streams::Moment::ordinary:
+  switch (streams::stream_use()) {
+    case streams::StreamUse::ordinary:
       return nullptr;
-    case streams::Moment::several:
+    case streams::StreamUse::several:
       return "the program uses several streams";
-    case streams::Moment::is_capturing:
+    case streams::StreamUse::is_capturing:
       return "the backward is part of a CUDA graph";
   }
   return nullptr;

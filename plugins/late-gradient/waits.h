@@ -16,7 +16,7 @@ struct Wait {
 };
 
 // The allocations of a step: temporaries, and the state that the first step of a parameter makes.
-struct StepMemory {
+struct StepTemporaries {
   std::vector<AllocationId> temporaries;
   Bytes most;  // peak of the temporaries
 };
@@ -26,7 +26,7 @@ class Waits {
   explicit Waits(const Context& context);
 
   const std::vector<Wait>& all() const { return waits_; }  // in the order of accumulation
-  const StepMemory& memory(size_t step) const { return memory_[step]; }
+  const StepTemporaries& memory(size_t step) const { return memory_[step]; }
 
  private:
   void find(const Context& context);
@@ -36,7 +36,7 @@ class Waits {
 
   std::vector<uint8_t> clears_;  // by StringId: names of operators that zero a gradient or read no values
   std::vector<Wait> waits_;
-  std::vector<StepMemory> memory_;  // by step
+  std::vector<StepTemporaries> memory_;  // by step
 };
 
 }  // namespace tapelens::check

@@ -96,7 +96,7 @@ const char* reason_against(const Arguments& of) {
   if (at::SavedTensorDefaultHooks::is_enabled() && at::SavedTensorDefaultHooks::get_hooks())
     return "hooks hold its saved tensors";
   if (streams::has_streams(of.self.device())) {
-    if (streams::moment() != streams::Moment::ordinary) return "the program uses several streams";
+    if (streams::stream_use() != streams::StreamUse::ordinary) return "the program uses several streams";
     if (const char* reason = touched(*of.self.storage().unsafeGetStorageImpl())) return reason;
   }
   return nullptr;

@@ -228,7 +228,7 @@ class MaterializedAttention final : public Check {
 
  private:
   static Description describe_math(const Context& context, const Group& group) {
-    const attention::Cause cause =
+    const attention::MathReason cause =
         attention::cause_of(context, OperatorId{static_cast<uint32_t>(group.biggest().number)}, group.variant == kMath);
     Description words;
     words.severity = Severity::info;

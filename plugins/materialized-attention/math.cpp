@@ -191,7 +191,7 @@ std::vector<MathCall> math_calls(const Context& context) {
   return calls;
 }
 
-Cause cause_of(const Context& context, OperatorId op, bool has_backward) {
+MathReason cause_of(const Context& context, OperatorId op, bool has_backward) {
   constexpr uint64_t kMostHead = 256, kHeadMultiple = 8;
   const Signs signs = signs_of(context, op);
   if (signs.has_dropout && !context.is_on_cuda()) {

@@ -25,9 +25,9 @@ struct MathCall {
 std::vector<MathCall> math_calls(const Context& context);
 
 // The recorded reason that no fused kernel took the call, and the text of the fix.
-struct Cause {
+struct MathReason {
   std::string why, fix;
 };
-Cause cause_of(const Context& context, OperatorId op, bool has_backward);
+MathReason cause_of(const Context& context, OperatorId op, bool has_backward);
 
 }  // namespace tapelens::check::attention

@@ -41,14 +41,14 @@ std::map<uint32_t, Time> models_made(const Context& context) {
 
 }  // namespace
 
-std::vector<Ending> models_in_cycles(const Context& context, const Keepers& keepers, const std::set<NodeId>& entries,
-                                     const std::vector<uint32_t>& born) {
+std::vector<CycleEnd> models_in_cycles(const Context& context, const Keepers& keepers, const std::set<NodeId>& entries,
+                                       const std::vector<uint32_t>& born) {
   const Process& p = context.process;
   std::map<EvaluationId, NodeId> accumulations;
   for (const NodeId entry : entries) {
     if (keepers.of(entry) == KeptBy::gradient) accumulations.emplace(keepers.accumulation(entry), entry);
   }
-  std::vector<Ending> endings;
+  std::vector<CycleEnd> endings;
   if (accumulations.empty()) return endings;
   // An allocation that is read after the next step is still in use.
   const auto add = [&](NodeId entry, AllocationId allocation, Time until, AllocationId copied) {

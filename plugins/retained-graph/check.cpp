@@ -442,7 +442,7 @@ class RetainedGraph final : public Check {
   }
 
   void add_models(const Context& context, Sink& sink, const std::set<NodeId>& entries) const {
-    for (const Ending& one : models_in_cycles(context, *keepers_, entries, born_)) {
+    for (const CycleEnd& one : models_in_cycles(context, *keepers_, entries, born_)) {
       add_end(context, sink, one.entry, one.allocation, one.until, one.copied);
     }
   }

@@ -65,8 +65,8 @@ class Held {
  public:
   // Null, with a reason: its values cannot be kept.
   static std::unique_ptr<Held> hold(const at::Tensor& view, const char*& reason) {
-    reason = streams::moment() == streams::Moment::ordinary ? touched(*view.storage().unsafeGetStorageImpl())
-                                                            : "the program uses several streams";
+    reason = streams::stream_use() == streams::StreamUse::ordinary ? touched(*view.storage().unsafeGetStorageImpl())
+                                                                   : "the program uses several streams";
     if (reason != nullptr) return nullptr;
     StorageVersionPtr version = version_of(view);
     if (version->add_reader()) return std::make_unique<Held>(std::move(version), Geometry(view));

@@ -76,11 +76,11 @@ void older_block(record::ThreadState& thread, const OlderBlock& block, c10::Devi
 // begin have slots in the preload library. A client that finds them with dlsym gets CUPTI's error for a second client.
 
 // Called once, before the program can use CUPTI. Returns whether it is requested at all.
-bool watch_outside();
+bool watch_external();
 // Called outside of the allocator's locks, when the program has begun to use a device. Later calls have no effect.
-void begin_outside(record::ThreadState& thread);
+void begin_external(record::ThreadState& thread);
 // The process, or its recording, ends.
-void finish_outside();
+void finish_external();
 // In usage.cpp: writes the usage of each device that has a context. No effect without NVML.
 void write_device_usage(record::ThreadState& thread);
 

@@ -38,18 +38,18 @@ void guarded(Do what) noexcept {
   }
 }
 
-bool g_wants_outside = false;  // --cupti
+bool g_wants_external = false;  // --cupti
 std::atomic<uint64_t> g_usage_ticks{0};
 constexpr uint64_t kUsageTicks = 100'000'000;  // between two reads of the usage: about 30 ms
 
 // Called after memory was reserved or released: reads the usage soon. One thread at a time.
-void look_outside(ThreadState& thread) {
+void look_external(ThreadState& thread) {
   g_waits.store(false, std::memory_order_relaxed);
-  if (!g_wants_outside) return;
+  if (!g_wants_external) return;
   static std::atomic_flag is_looking = ATOMIC_FLAG_INIT;
   if (is_looking.test_and_set(std::memory_order_acquire)) return g_waits.store(true, std::memory_order_relaxed);
   guarded([&] {
-    begin_outside(thread);
+    begin_external(thread);
     const uint64_t now = trace::ticks_now(), before = g_usage_ticks.load(std::memory_order_relaxed);
     if (now - before < kUsageTicks) return g_waits.store(true, std::memory_order_relaxed);
     g_usage_ticks.store(now, std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void watch_device_memory() {
   if (g_report_memory == nullptr || g_report_out_of_memory == nullptr) return;
   // Attach from the first operator on. Not here: the recording has not begun, and this thread holds the dynamic
   // loader's lock, for which a thread with the allocator's lock may wait.
-  g_wants_outside = watch_outside();
+  g_wants_external = watch_external();
   g_is_unwatched.store(true, std::memory_order_relaxed);
   g_waits.store(true, std::memory_order_relaxed);
   inject.replace(TAPELENS_report_memory, reinterpret_cast<void*>(&report_memory));
@@ -176,13 +176,13 @@ void operator_begins(observe::Thread& thread) {
     if (!look(*thread.recording, nullptr)) g_is_unwatched.wait(true, std::memory_order_acquire);
     if (g_is_unwatched.load(std::memory_order_acquire)) return;  // no device is used yet
   }
-  look_outside(*thread.recording);
+  look_external(*thread.recording);
 }
 
 void finish_device_memory() {
-  if (!g_wants_outside) return;
+  if (!g_wants_external) return;
   guarded([] {
-    finish_outside();
+    finish_external();
     if (!g_is_unwatched.load(std::memory_order_relaxed)) write_device_usage(this_thread());
   });
 }
@@ -219,7 +219,7 @@ void segment_changed(trace::SegmentChange change, c10::Device device, uint64_t a
     thread.lane.write(
         trace::SegmentRecord{header<trace::SegmentRecord>(RecordKind::segment, id, static_cast<uint32_t>(change)),
                              trace::ticks_now(), address, bytes, stream, pool});
-    if (g_wants_outside) g_waits.store(true, std::memory_order_relaxed);
+    if (g_wants_external) g_waits.store(true, std::memory_order_relaxed);
   });
 }
 

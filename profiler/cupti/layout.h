@@ -106,13 +106,13 @@ inline constexpr size_t kWithUsed = offsetof(PoolActivity, is_managed);
 // CUpti_CallbackDomain
 enum class Domain : int { driver = 1, runtime = 2 };
 // CUpti_ApiCallbackSite
-enum class Site : int { enter = 0, exit = 1 };
+enum class CallbackSite : int { enter = 0, exit = 1 };
 // Functions of the driver, CUpti_driver_api_trace_cbid.
 inline constexpr uint32_t kMemCreate = 549, kMemRelease = 550, kMemMap = 551, kMemUnmap = 552, kMemRetain = 565;
 
 // CUpti_CallbackData
 struct CallbackData {
-  Site site;
+  CallbackSite site;
   const char* function;
   const void* parameters;
   const int* result;  // CUresult, for the driver's functions; set at the exit

@@ -64,7 +64,7 @@ void complete_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, si
 void called(void*, Domain domain, uint32_t function, const CallbackData* call) noexcept {
   if (!g_is_on.load(std::memory_order_acquire) || call == nullptr) return;
   const Session& s = g_session;
-  if (call->site == Site::enter) {
+  if (call->site == CallbackSite::enter) {
     if (call->correlation != 0) s.sink->called(call->correlation);
     if (call->from_enter_to_exit != nullptr) *call->from_enter_to_exit = monotonic_ns();
   } else if (domain == Domain::driver && call->result != nullptr && *call->result == 0) {

@@ -30,15 +30,15 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
       if (now == Mode::off) return;
       Thread& thread = this_thread();
       if (thread.busy) return;
-      Frame frame;
-      frame.scope = at::RecordScope::BACKWARD_FUNCTION;
-      frame.runs_python = true;  // between evaluations: hooks on tensors and nodes
+      OpenCall open_call;
+      open_call.scope = at::RecordScope::BACKWARD_FUNCTION;
+      open_call.runs_python = true;  // between evaluations: hooks on tensors and nodes
       if (follows_graph(now)) {
         Busy busy(thread);
         run_guarded([&] {
-          settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
+          settle_graph(thread, thread.open_calls.empty() ? OpenCall{} : thread.open_calls.back());
           if (g_rewrites) rewrite::backward_begins(*thread.rewriting);
-          if (now == Mode::full) frame.stack = stack_here(thread);  // also ends finished module calls
+          if (now == Mode::full) open_call.stack = stack_here(thread);  // also ends finished module calls
           if (now == Mode::full && !in_backward(thread)) {
             search_before_backward(thread);
             safe_point(thread, SafePoint::begin);
@@ -46,16 +46,16 @@ variable_list execute(torch::autograd::Engine* engine, const edge_list& roots, c
         });
       }
       if (is_recording()) run_guarded([&] { record::backward_begins(thread, edges, keeps_graph, creates_graph); });
-      frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-      frame.saves = thread.saves;
-      thread.frames.push_back(frame);
+      open_call.nodes = static_cast<uint32_t>(thread.nodes.size());
+      open_call.saves = thread.saves;
+      thread.open_calls.push_back(open_call);
       open = true;
     }
     ~Backward() {
       if (!open || mode() == Mode::off) return;
       Thread& thread = this_thread();
-      run_guarded([&] { settle_graph(thread, thread.frames.back()); });
-      thread.frames.pop_back();
+      run_guarded([&] { settle_graph(thread, thread.open_calls.back()); });
+      thread.open_calls.pop_back();
       if (mode() == Mode::full && python_is_innermost(thread)) safe_point(thread, SafePoint::end);
       if (is_recording()) record::backward_ends(thread);
       if (g_rewrites && !in_backward(thread)) {
@@ -83,25 +83,25 @@ class Unpacking {
     if (mode() != Mode::full || !saved.has_hooks()) return;
     Thread& thread = this_thread();
     if (thread.busy || !inside_evaluation(thread)) return;
-    Frame frame;
-    frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-    frame.saves = thread.saves;
-    frame.modules = static_cast<uint32_t>(thread.modules.size());
-    frame.scope = at::RecordScope::USER_SCOPE;
-    frame.runs_python = frame.unpacks = true;
+    OpenCall open_call;
+    open_call.nodes = static_cast<uint32_t>(thread.nodes.size());
+    open_call.saves = thread.saves;
+    open_call.modules = static_cast<uint32_t>(thread.modules.size());
+    open_call.scope = at::RecordScope::USER_SCOPE;
+    open_call.runs_python = open_call.unpacks = true;
     run_guarded([&] {
-      thread.frames.push_back(frame);
+      thread.open_calls.push_back(open_call);
       open_ = true;
     });
   }
   ~Unpacking() {
     if (!open_ || mode() == Mode::off) return;
     Thread& thread = this_thread();
-    const Frame frame = thread.frames.back();
-    run_guarded([&] { settle_graph(thread, frame); });
-    thread.frames.pop_back();
+    const OpenCall open_call = thread.open_calls.back();
+    run_guarded([&] { settle_graph(thread, open_call); });
+    thread.open_calls.pop_back();
     if (!is_recording()) return;
-    end_module_calls(thread, frame.modules);
+    end_module_calls(thread, open_call.modules);
     if (frame.recorded) record::evaluation_ends(thread);
   }
   Unpacking(const Unpacking&) = delete;

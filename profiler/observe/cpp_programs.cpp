@@ -110,7 +110,7 @@ void tell_states(Thread& thread, Optimizer& optimizer) {
   }
 }
 
-void tell_values(Optimizer& optimizer, Values of) {
+void tell_values(Optimizer& optimizer, ParameterValues of) {
   if (!record::wants_step_values()) return;
   for (const auto& group : optimizer.param_groups())
     for (const at::Tensor& parameter : group.params())
@@ -127,14 +127,14 @@ struct Step {
     if (!is_recording()) return original(optimizer, std::move(closure));
     const std::string name = optimizer_name(optimizer);
     const bool has_closure = static_cast<bool>(closure);  // then its backward is inside the step
-    tell_values(*optimizer, Values::gradient);
+    tell_values(*optimizer, ParameterValues::gradient);
     optimizer_begins(this_thread(), name);
     at::Tensor loss = original(optimizer, std::move(closure));
     if (is_recording()) {
       Thread& thread = this_thread();
       tell_states(thread, *optimizer);
-      if (has_closure) tell_values(*optimizer, Values::gradient);
-      tell_values(*optimizer, Values::own);
+      if (has_closure) tell_values(*optimizer, ParameterValues::gradient);
+      tell_values(*optimizer, ParameterValues::own);
       optimizer_ends(thread, name);
     }
     return loss;

@@ -79,8 +79,8 @@ void node_dies(const Node* node) {
   // An operator that throws destroys the node that it was making.
   const auto pending = std::find(thread.nodes.rbegin(), thread.nodes.rend(), node);
   if (pending != thread.nodes.rend()) {
-    for (Frame& frame : thread.frames)
-      if (frame.nodes > static_cast<size_t>(thread.nodes.rend() - pending) - 1) --frame.nodes;
+    for (OpenCall& open_call : thread.open_calls)
+      if (open_call.nodes > static_cast<size_t>(thread.nodes.rend() - pending) - 1) --open_call.nodes;
     thread.nodes.erase(std::next(pending).base());
     return;
   }
@@ -184,22 +184,22 @@ const NodeType& node_type(Thread& thread, const Node& node) {
   return *type;
 }
 
-void settle_graph(Thread& thread, const Frame& frame) {
-  if (thread.nodes.size() <= frame.nodes && thread.saves <= frame.saves) return;
+void settle_graph(Thread& thread, const OpenCall& open_call) {
+  if (thread.nodes.size() <= open_call.nodes && thread.saves <= open_call.saves) return;
   const bool is_recorded = mode() == Mode::full, raised = std::uncaught_exceptions() != 0;
   const Node* custom = nullptr;
-  for (size_t i = frame.nodes; i < thread.nodes.size(); ++i) {
+  for (size_t i = open_call.nodes; i < thread.nodes.size(); ++i) {
     const Node& node = *thread.nodes[i];
     const NodeType& type = node_type(thread, node);
-    if (is_recorded) record::node_is_whole(thread, node, type, frame);
+    if (is_recorded) record::node_is_whole(thread, node, type, open_call);
     if (is_recorded && type.is_python && !raised) [[unlikely]]
       record::held_on_context(thread, node, context_tensors(thread, node));
     if (type.is_custom) custom = &node;
-    if (g_rewrites && !raised && type.fields != nullptr) rewrite::node_is_whole(thread, node, type, frame);
+    if (g_rewrites && !raised && type.fields != nullptr) rewrite::node_is_whole(thread, node, type, open_call);
   }
-  if (is_recorded) record::saves_are_whole(thread, frame, custom, raised);
-  thread.nodes.resize(std::min<size_t>(thread.nodes.size(), frame.nodes));
-  thread.saves = std::min(thread.saves, frame.saves);
+  if (is_recorded) record::saves_are_whole(thread, open_call, custom, raised);
+  thread.nodes.resize(std::min<size_t>(thread.nodes.size(), open_call.nodes));
+  thread.saves = std::min(thread.saves, open_call.saves);
 }
 
 void watch_graph() {

@@ -38,7 +38,7 @@ struct GraphSave {
 // The roles of tensors in a training. Tensors that AccumulateGrad makes are gradients, too (gradient_accumulated()).
 enum class Role : uint8_t { parameter, buffer, optimizer_state, gradient };
 // The values of a parameter: its own, or its gradient.
-enum class Values : uint8_t { own, gradient };
+enum class ParameterValues : uint8_t { own, gradient };
 
 // An applied rewrite, or one that was skipped for a reason.
 struct Rewritten {
@@ -55,8 +55,8 @@ struct Rewritten {
 
 namespace tapelens::record {
 
-using observe::Frame;
 using observe::NodeType;
+using observe::OpenCall;
 using observe::OperatorName;
 using observe::Thread;
 
@@ -96,8 +96,8 @@ void follow_resizes(Thread& thread, std::string_view name, const c10::TensorImpl
 void storage_resized(Thread& thread, c10::StorageImpl& storage);
 // An optimizer (or a rewrite in its place) is about to step a parameter, or has stepped it. `part`: one of the inner
 // tensors of a parameter that is a wrapper subclass.
-void step_values(Thread& thread, observe::Values of, c10::TensorImpl* parameter);
-void step_values(Thread& thread, observe::Values of, const c10::TensorImpl* parameter, const at::Tensor& part);
+void step_values(Thread& thread, observe::ParameterValues of, c10::TensorImpl* parameter);
+void step_values(Thread& thread, observe::ParameterValues of, const c10::TensorImpl* parameter, const at::Tensor& part);
 void optimizer_begins(Thread& thread, std::string_view name);
 void optimizer_ends(Thread& thread);
 void step_ended(uint64_t steps);  // the number of ended steps; may change the mode
@@ -142,11 +142,11 @@ void save_packed(Thread& thread, const at::Tensor& tensor, const std::vector<obs
 // ended.
 void held_on_context(Thread& thread, const torch::autograd::Node& node, const std::vector<observe::NamedTensor>& held);
 void held_by_checkpointing(Thread& thread, const std::vector<observe::NamedTensor>& held);
-// `frame`: the frame in which the node was made.
-void node_is_whole(Thread& thread, const torch::autograd::Node& node, const NodeType& type, const Frame& frame);
-// All nodes of the frame were reported. Its remaining saves belong to `custom`, the frame's last node of a custom
+// `open_call`: the call in which the node was made.
+void node_is_whole(Thread& thread, const torch::autograd::Node& node, const NodeType& type, const OpenCall& open_call);
+// All nodes of the call were reported. Its remaining saves belong to `custom`, the call's last node of a custom
 // function, or null. `raised`: its operator raised an exception, and its incomplete nodes are gone.
-void saves_are_whole(Thread& thread, const Frame& frame, const torch::autograd::Node* custom, bool raised);
+void saves_are_whole(Thread& thread, const OpenCall& open_call, const torch::autograd::Node* custom, bool raised);
 void rewritten(Thread& thread, const observe::Rewritten& what);
 
 }  // namespace tapelens::record
@@ -166,14 +166,14 @@ void thread_begins(observe::Thread& thread);
 void thread_ends(observe::Thread& thread);
 // Whether operators must be observed with inputs and outputs.
 bool wants_calls();
-// Returns the value for Frame::rewrite_mark.
+// Returns the value for OpenCall::rewrite_mark.
 uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
 void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
 // The program itself calls an operator, or evaluates a node: tensors that it released are gone.
 void sweep(ThreadState& state);
-// `frame`: the frame in which it was made. Not called for nodes that die from an exception.
+// `open_call`: the call in which it was made. Not called for nodes that die from an exception.
 void node_is_whole(observe::Thread& thread, const torch::autograd::Node& node, const observe::NodeType& type,
-                   const observe::Frame& frame);
+                   const observe::OpenCall& open_call);
 void backward_begins(ThreadState& state);
 void backward_ended(ThreadState& state);
 // Called before the program gives a variable the storage of another (`x.data = y`), which is not an operator.
@@ -193,7 +193,7 @@ namespace tapelens::fake_kernels {
 
 void thread_begins(observe::Thread& thread);
 void thread_ends(observe::Thread& thread);
-// Returns the value for Frame::simulated_mark.
+// Returns the value for OpenCall::simulated_mark.
 uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
 void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);
 

@@ -51,81 +51,82 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
   return name;
 }
 
-void begin_operator(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
-  frame.name = function.name();
+void begin_operator(Thread& thread, const at::RecordFunction& function, OpenCall& open_call, bool is_recorded) {
+  open_call.name = function.name();
   OperatorName& name = operator_name(thread, function);
   // Python frames are between this operator and the enclosing one only if the latter may run Python.
   const bool from_python = python_is_innermost(thread);
   // Operators below an operator on fake tensors share its stack. A compiler's stacks are deep, and a walk for each
   // inner operator made recording a compilation slow.
-  frame.is_traced =
-      (!thread.frames.empty() && thread.frames.back().is_traced) || (name.runs_python && has_fake_tensors());
-  frame.runs_python = name.runs_python && !frame.is_traced;
+  open_call.is_traced =
+      (!thread.open_calls.empty() && thread.open_calls.back().is_traced) || (name.runs_python && has_fake_tensors());
+  open_call.runs_python = name.runs_python && !open_call.is_traced;
   if (is_recorded) {
-    frame.own_stack = from_python ? stack_here(thread) : thread.frames.back().stack;
+    open_call.own_stack = from_python ? stack_here(thread) : thread.open_calls.back().stack;
     if (from_python) safe_point(thread, SafePoint::begin);
-    frame.recorded = record::operator_begins(thread, function, name, frame.own_stack);
+    open_call.recorded = record::operator_begins(thread, function, name, open_call.own_stack);
   } else if (g_follows_modules && from_python) {
     stack_here(thread);
   }
-  if (g_rewrites) frame.rewrite_mark = rewrite::operator_begins(thread, function, name);
+  if (g_rewrites) open_call.rewrite_mark = rewrite::operator_begins(thread, function, name);
 }
 
-void begin_evaluation(Thread& thread, Frame& frame) {
+void begin_evaluation(Thread& thread, OpenCall& open_call) {
   torch::autograd::Node* node = torch::autograd::get_current_node().get();
   if (node == nullptr) return;
-  frame.node = node;
+  open_call.node = node;
   const NodeType& type = node_type(thread, *node);
   // A post-accumulate-grad hook, by which an optimizer may step during backward.
-  frame.runs_python = type.is_custom || (type.is_accumulate_grad && node->tensor_post_acc_grad_hooks() != nullptr);
-  frame.recorded = record::evaluation_begins(thread, *node, !torch::autograd::get_current_graph_task_keep_graph());
+  open_call.runs_python = type.is_custom || (type.is_accumulate_grad && node->tensor_post_acc_grad_hooks() != nullptr);
+  open_call.recorded = record::evaluation_begins(thread, *node, !torch::autograd::get_current_graph_task_keep_graph());
 }
 
-void begin_followed(Thread& thread, const at::RecordFunction& function, Frame& frame, bool is_recorded) {
+void begin_followed(Thread& thread, const at::RecordFunction& function, OpenCall& open_call, bool is_recorded) {
   // Nodes made outside of any operator (by a C++ custom function) are complete now.
   if (!inside_operator(thread)) {
-    settle_graph(thread, thread.frames.empty() ? Frame{} : thread.frames.back());
-    frame.nodes = static_cast<uint32_t>(thread.nodes.size());
-    frame.saves = thread.saves;
+    settle_graph(thread, thread.open_calls.empty() ? OpenCall{} : thread.open_calls.back());
+    open_call.nodes = static_cast<uint32_t>(thread.nodes.size());
+    open_call.saves = thread.saves;
     if (g_rewrites) rewrite::sweep(*thread.rewriting);
   }
-  if (is_recorded && !thread.frames.empty() && thread.frames.back().unpacks && !thread.frames.back().recorded) {
-    thread.frames.back().recorded = record::unpacking_begins(thread);
+  if (is_recorded && !thread.open_calls.empty() && thread.open_calls.back().unpacks &&
+      !thread.open_calls.back().recorded) {
+    thread.open_calls.back().recorded = record::unpacking_begins(thread);
   }
-  frame.is_followed = true;
+  open_call.is_followed = true;
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
-      if (is_recorded) begin_evaluation(thread, frame);
+      if (is_recorded) begin_evaluation(thread, open_call);
       break;
     case at::RecordScope::USER_SCOPE:
-      frame.runs_python = true;
+      open_call.runs_python = true;
       if (is_recorded) record::range_begins(thread, function.name());
-      frame.recorded = is_recorded;
+      open_call.recorded = is_recorded;
       break;
     default:
-      begin_operator(thread, function, frame, is_recorded);
+      begin_operator(thread, function, open_call, is_recorded);
   }
 }
 
 // Member by member: a copy of the whole would use wide loads of recent narrow stores, which stall.
-void push(std::vector<Frame>& frames, const Frame& frame) {
-  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = frame;  // copy any new member, too
-  Frame& top = frames.emplace_back();
-  top.nodes = frame.nodes;
-  top.saves = frame.saves;
-  top.scope = frame.scope;
-  top.runs_python = frame.runs_python;
-  top.is_traced = frame.is_traced;
-  top.is_followed = frame.is_followed;
-  top.unpacks = frame.unpacks;
-  top.node = frame.node;
-  top.name = frame.name;
-  top.modules = frame.modules;
-  top.stack = frame.stack;
-  top.own_stack = frame.own_stack;
-  top.recorded = frame.recorded;
-  top.rewrite_mark = frame.rewrite_mark;
-  top.simulated_mark = frame.simulated_mark;
+void push(std::vector<OpenCall>& open_calls, const OpenCall& open_call) {
+  [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = open_call;  // copy any new member, too
+  OpenCall& top = open_calls.emplace_back();
+  top.nodes = open_call.nodes;
+  top.saves = open_call.saves;
+  top.scope = open_call.scope;
+  top.runs_python = open_call.runs_python;
+  top.is_traced = open_call.is_traced;
+  top.is_followed = open_call.is_followed;
+  top.unpacks = open_call.unpacks;
+  top.node = open_call.node;
+  top.name = open_call.name;
+  top.modules = open_call.modules;
+  top.stack = open_call.stack;
+  top.own_stack = open_call.own_stack;
+  top.recorded = open_call.recorded;
+  top.rewrite_mark = open_call.rewrite_mark;
+  top.simulated_mark = open_call.simulated_mark;
 }
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
@@ -133,35 +134,35 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   if (now == Mode::off) return nullptr;
   Thread& thread = this_thread();
   if (now >= Mode::memory && cuda::g_waits.load(std::memory_order_relaxed)) cuda::operator_begins(thread);
-  Frame frame{static_cast<uint32_t>(thread.nodes.size()), thread.saves, function.scope()};
-  frame.modules = static_cast<uint32_t>(thread.modules.size());
+  OpenCall open_call{static_cast<uint32_t>(thread.nodes.size()), thread.saves, function.scope()};
+  open_call.modules = static_cast<uint32_t>(thread.modules.size());
   if (!thread.busy && follows_graph(now)) {
     Busy busy(thread);
-    begin_followed(thread, function, frame, now == Mode::full);
+    begin_followed(thread, function, open_call, now == Mode::full);
   }
   // Outside of --steps: needed for the stack of allocations. The first operator also starts the watch on optimizers.
-  if (!thread.busy && now == Mode::memory && thread.frames.empty()) {
+  if (!thread.busy && now == Mode::memory && thread.open_calls.empty()) {
     Busy busy(thread);
-    frame.stack = stack_here(thread);
+    open_call.stack = stack_here(thread);
   }
   if (g_simulates && !thread.executes_on_cpu && is_operator(function.scope())) {
     const bool was_busy = thread.busy;
     thread.busy = true;
-    frame.name = function.name();  // the operator may read unknown values, which are recorded with its name
-    frame.simulated_mark = fake_kernels::operator_begins(thread, function, operator_name(thread, function));
+    open_call.name = function.name();  // the operator may read unknown values, which are recorded with its name
+    open_call.simulated_mark = fake_kernels::operator_begins(thread, function, operator_name(thread, function));
     thread.busy = was_busy;
   }
-  push(thread.frames, frame);
+  push(thread.open_calls, open_call);
   return nullptr;
 }
 
-void end_recorded(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
+void end_recorded(Thread& thread, const at::RecordFunction& function, const OpenCall& open_call) {
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
-      if (frame.node->sequence_nr() == UINT64_MAX && node_type(thread, *frame.node).is_accumulate_grad) {
-        record::gradient_accumulated(thread, *frame.node);
+      if (open_call.node->sequence_nr() == UINT64_MAX && node_type(thread, *open_call.node).is_accumulate_grad) {
+        record::gradient_accumulated(thread, *open_call.node);
       }
-      end_module_calls(thread, frame.modules);
+      end_module_calls(thread, open_call.modules);
       record::evaluation_ends(thread);
       break;
     case at::RecordScope::USER_SCOPE:
@@ -172,27 +173,27 @@ void end_recorded(Thread& thread, const at::RecordFunction& function, const Fram
   }
 }
 
-void end_followed(Thread& thread, const at::RecordFunction& function, const Frame& frame) {
-  thread.settling_stack = frame.own_stack;
-  if (frame.rewrite_mark != 0) rewrite::operator_ends(thread, function, frame.rewrite_mark);
-  settle_graph(thread, frame);
-  if (mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread) && has_modes()) [[unlikely]]
+void end_followed(Thread& thread, const at::RecordFunction& function, const OpenCall& open_call) {
+  thread.settling_stack = open_call.own_stack;
+  if (open_call.rewrite_mark != 0) rewrite::operator_ends(thread, function, open_call.rewrite_mark);
+  settle_graph(thread, open_call);
+  if (mode() == Mode::full && is_operator(open_call.scope) && python_is_innermost(thread) && has_modes()) [[unlikely]]
     run_guarded([&] { record::held_by_checkpointing(thread, checkpointed_tensors(thread)); });
-  if (frame.recorded && is_recording()) end_recorded(thread, function, frame);
+  if (open_call.recorded && is_recording()) end_recorded(thread, function, open_call);
 }
 
 void end(const at::RecordFunction& function, at::ObserverContext*) {
   if (mode() == Mode::off) return;
   Thread& thread = this_thread();
-  if (thread.frames.empty()) return;
-  const Frame frame = thread.frames.back();
-  thread.frames.pop_back();
-  if (!frame.is_followed && frame.simulated_mark == 0) return;
+  if (thread.open_calls.empty()) return;
+  const OpenCall open_call = thread.open_calls.back();
+  thread.open_calls.pop_back();
+  if (!open_call.is_followed && open_call.simulated_mark == 0) return;
   const bool was_busy = thread.busy;  // always report the end, because the begin was reported
   thread.busy = true;
-  if (frame.simulated_mark != 0) fake_kernels::operator_ends(thread, function, frame.simulated_mark);
-  if (frame.is_followed) end_followed(thread, function, frame);
-  if (!was_busy && mode() == Mode::full && is_operator(frame.scope) && python_is_innermost(thread)) {
+  if (open_call.simulated_mark != 0) fake_kernels::operator_ends(thread, function, open_call.simulated_mark);
+  if (open_call.is_followed) end_followed(thread, function, open_call);
+  if (!was_busy && mode() == Mode::full && is_operator(open_call.scope) && python_is_innermost(thread)) {
     safe_point(thread, SafePoint::end);
   }
   thread.busy = was_busy;
@@ -235,7 +236,7 @@ at::StepCallbacks step_callbacks(at::RecordScope scope) {
   // The engine would report each node a second time, as an operator named "evaluate_function: ".
   if (scope == at::RecordScope::FUNCTION && torch::autograd::get_current_graph_task_id() != -1) {
     const Thread& thread = this_thread();
-    if (thread.frames.empty() || inside_engine(thread)) return callbacks;
+    if (thread.open_calls.empty() || inside_engine(thread)) return callbacks;
   }
   add_ourselves(callbacks, scope);
   return callbacks;

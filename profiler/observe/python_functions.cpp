@@ -82,7 +82,7 @@ PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
 PyObject* tell_part_values(PyObject*, PyObject* arguments) {
   const Python& api = *python();
   const c10::TensorImpl* parameter = tensor_of(arguments, 0);
-  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  const auto of = static_cast<ParameterValues>(api.AsLong(api.GetTupleItem(arguments, 1)));
   c10::TensorImpl* part = tensor_of(arguments, 2);
   if (parameter == nullptr || part == nullptr) return nullptr;
   using Tensor = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
@@ -93,7 +93,7 @@ PyObject* tell_part_values(PyObject*, PyObject* arguments) {
 PyObject* tell_values(PyObject*, PyObject* arguments) {  // TensorImpl of the parameter, which values
   const Python& api = *python();
   c10::TensorImpl* parameter = tensor_of(arguments, 0);
-  const auto of = static_cast<Values>(api.AsLong(api.GetTupleItem(arguments, 1)));
+  const auto of = static_cast<ParameterValues>(api.AsLong(api.GetTupleItem(arguments, 1)));
   if (parameter == nullptr) return nullptr;
   if (is_recording()) record::step_values(this_thread(), of, parameter);
   return give_none();

@@ -44,7 +44,7 @@ void program_steps(Thread& thread, std::string_view name) {
 }
 
 void steps_early(c10::TensorImpl* parameter) {
-  if (is_recording()) record::step_values(this_thread(), Values::gradient, parameter);
+  if (is_recording()) record::step_values(this_thread(), ParameterValues::gradient, parameter);
 }
 
 }  // namespace tapelens::observe

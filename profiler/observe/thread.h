@@ -61,7 +61,7 @@ extern const tapelens_inject_table* g_inject;
 
 // An operator, evaluation, range or backward that is open on this thread. `nodes` and `saves`: the indices at which its
 // nodes and saves begin.
-struct Frame {
+struct OpenCall {
   uint32_t nodes = 0, saves = 0;
   at::RecordScope scope{};
   bool runs_python = false;               // it runs Python code, which may call the operators inside
@@ -114,7 +114,7 @@ struct Thread {
   // Inside an operator that profiler/fake_kernels calls to compute values: neither it nor its memory belongs to the
   // program.
   bool executes_on_cpu = false;
-  std::vector<Frame> frames;
+  std::vector<OpenCall> open_calls;
   std::vector<torch::autograd::Node*> nodes;  // incomplete nodes
   uint32_t saves = 0;                         // number of reported saves of these nodes
   std::vector<ModuleFrame> modules;
@@ -134,36 +134,36 @@ struct Thread {
   Thread* next = nullptr;
 };
 
-// Whether the thread's innermost frame is an operator (including a torch.autograd.Function), not a range or the
+// Whether the thread's innermost open call is an operator (including a torch.autograd.Function), not a range or the
 // program.
 inline bool inside_operator(const Thread& thread) {
-  return !thread.frames.empty() && (thread.frames.back().scope == at::RecordScope::FUNCTION ||
-                                    thread.frames.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
+  return !thread.open_calls.empty() && (thread.open_calls.back().scope == at::RecordScope::FUNCTION ||
+                                        thread.open_calls.back().scope == at::RecordScope::TORCHSCRIPT_FUNCTION);
 }
 
 // Whether Python code may be running now: the program's, or that of an operator, range or hook.
 inline bool python_is_innermost(const Thread& thread) {
-  return thread.frames.empty() || thread.frames.back().runs_python;
+  return thread.open_calls.empty() || thread.open_calls.back().runs_python;
 }
 
 // Whether the engine itself runs, not code of a node or of the program.
 inline bool inside_engine(const Thread& thread) {
-  return !thread.frames.empty() && thread.frames.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
-         thread.frames.back().node == nullptr;
+  return !thread.open_calls.empty() && thread.open_calls.back().scope == at::RecordScope::BACKWARD_FUNCTION &&
+         thread.open_calls.back().node == nullptr;
 }
 
 // Whether this thread evaluates a node and runs code of the program in it (a hook, a custom function).
 inline bool inside_evaluation(const Thread& thread) {
   if (inside_operator(thread)) return false;
-  for (const Frame& frame : thread.frames)
-    if (frame.node != nullptr) return true;
+  for (const OpenCall& open_call : thread.open_calls)
+    if (open_call.node != nullptr) return true;
   return false;
 }
 
 // Whether a backward runs on this thread.
 inline bool in_backward(const Thread& thread) {
-  for (const Frame& frame : thread.frames)
-    if (frame.scope == at::RecordScope::BACKWARD_FUNCTION) return true;
+  for (const OpenCall& open_call : thread.open_calls)
+    if (open_call.scope == at::RecordScope::BACKWARD_FUNCTION) return true;
   return false;
 }
 

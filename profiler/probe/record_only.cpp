@@ -39,7 +39,8 @@ bool wants_calls() { return false; }
 uint32_t operator_begins(observe::Thread&, const at::RecordFunction&, observe::OperatorName&) { return 0; }
 void operator_ends(observe::Thread&, const at::RecordFunction&, uint32_t) {}
 void sweep(ThreadState&) {}
-void node_is_whole(observe::Thread&, const torch::autograd::Node&, const observe::NodeType&, const observe::Frame&) {}
+void node_is_whole(observe::Thread&, const torch::autograd::Node&, const observe::NodeType&, const observe::OpenCall&) {
+}
 void backward_begins(ThreadState&) {}
 void backward_ended(ThreadState&) {}
 void begin_variable_change(const at::Tensor&) {}

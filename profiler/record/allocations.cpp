@@ -111,7 +111,7 @@ uint8_t device_id(ThreadState& thread, c10::Device device) {
 uint8_t pinned_device_id(ThreadState& thread) { return id_of(thread, std::nullopt); }
 
 uint32_t stack_of_allocation(observe::Thread& thread, uint32_t (*stack_here)(observe::Thread&)) {
-  if (!thread.frames.empty() && mode() == Mode::memory) return thread.frames.front().stack;
+  if (!thread.open_calls.empty() && mode() == Mode::memory) return thread.open_calls.front().stack;
   return python_is_innermost(thread) && !thread.busy ? stack_here(thread) : 0;
 }
 

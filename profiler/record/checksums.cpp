@@ -32,7 +32,7 @@
 namespace tapelens::record {
 namespace {
 
-using observe::Values;
+using observe::ParameterValues;
 using torch::autograd::AutogradMeta;
 using torch::autograd::Node;
 using trace::ChecksumOf;
@@ -238,13 +238,13 @@ bool wants_step_values() { return checksums_wanted(); }
 
 // For a gradient or a parameter on the CPU, strided or sparse; for other tensors, prints one line the first time.
 // `parameter` gives the name: its name in its module, else its number in the order of first use.
-void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, const at::Tensor& values) {
+void step_values(Thread& thread, ParameterValues of, const c10::TensorImpl* parameter, const at::Tensor& values) {
   if (!checksums_wanted() || parameter == nullptr || !values.defined()) return;
   run_guarded([&] {
     ThreadState& own = *thread.recording;
     const uint64_t begin = trace::monotonic_ns();
     const auto value = hash_of(values);
-    const bool is_gradient = of == Values::gradient;
+    const bool is_gradient = of == ParameterValues::gradient;
     if (!value) {
       write(own, is_gradient ? ChecksumOf::gradient_left_out : ChecksumOf::parameter_left_out, 0, 0, begin);
       return say_once_that_some_are_left_out();
@@ -254,10 +254,10 @@ void step_values(Thread& thread, Values of, const c10::TensorImpl* parameter, co
   });
 }
 
-void step_values(Thread& thread, Values of, c10::TensorImpl* parameter) {
+void step_values(Thread& thread, ParameterValues of, c10::TensorImpl* parameter) {
   if (!checksums_wanted()) return;
   run_guarded([&] {
-    if (of == Values::gradient) return step_values(thread, of, parameter, parameter->grad());
+    if (of == ParameterValues::gradient) return step_values(thread, of, parameter, parameter->grad());
     step_values(thread, of, parameter, at::Tensor(StrongTensor::reclaim_copy(parameter)));
   });
 }

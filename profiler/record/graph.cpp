@@ -145,12 +145,12 @@ void write_lone_save(ThreadState& thread, const PendingSave& save) {
 
 // Saves of an operator that raised before its node was complete. They died with that node, which was not recorded. A
 // synthetic node with the operator's name has them.
-void write_raised_saves(ThreadState& thread, const Frame& frame) {
+void write_raised_saves(ThreadState& thread, const OpenCall& open_call) {
   uint64_t address = 0;
   uint32_t index = 0;
-  for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
+  for (size_t i = open_call.saves; i < thread.saves.size(); ++i) {
     if (thread.saves[i].claimed) continue;
-    if (address == 0) address = write_stand_in(thread, frame.name != nullptr ? frame.name : "(raised)");
+    if (address == 0) address = write_stand_in(thread, open_call.name != nullptr ? open_call.name : "(raised)");
     write_save(thread, address, named(thread, "raised"), index++, thread.saves[i]);
   }
   if (address == 0) return;
@@ -278,22 +278,22 @@ void held_by_checkpointing(Thread& thread, const std::vector<observe::NamedTenso
     write_held(own, trace::HeldBy::checkpointing, 0, intern_string(own, one.name), block_of(own, one.tensor));
 }
 
-void node_is_whole(Thread& thread, const Node& node, const NodeType& type, const Frame& frame) {
+void node_is_whole(Thread& thread, const Node& node, const NodeType& type, const OpenCall& open_call) {
   write_node(thread, node, type);
   if (type.fields == nullptr) return;
-  SaveVisitor visitor(*thread.recording, node, frame.saves);
+  SaveVisitor visitor(*thread.recording, node, open_call.saves);
   type.fields->visit(node, visitor);
 }
 
 namespace {
 
 // The saves of a compiled function, named by its graph. False: not a compiled function, or not the reported graph.
-bool write_compiled_saves(Thread& of, const Frame& frame, const Node& node) {
+bool write_compiled_saves(Thread& of, const OpenCall& open_call, const Node& node) {
   const auto call = observe::compiled_call(of, node);
   const CompiledGraph* graph = call ? compiled_graph(call->graph) : nullptr;
   ThreadState& thread = *of.recording;
   std::vector<PendingSave> saves;
-  for (size_t i = frame.saves; i < thread.saves.size(); ++i)
+  for (size_t i = open_call.saves; i < thread.saves.size(); ++i)
     if (!thread.saves[i].claimed) saves.push_back(thread.saves[i]);
   const auto write = [&](const PendingSave& save, const NamedSave& named, size_t index) {
     const trace::SaveRecord plain{header<trace::SaveRecord>(RecordKind::save, save.flags, named.field),
@@ -321,28 +321,28 @@ bool write_compiled_saves(Thread& of, const Frame& frame, const Node& node) {
 
 }  // namespace
 
-void saves_are_whole(Thread& of, const Frame& frame, const Node* custom, bool raised) {
+void saves_are_whole(Thread& of, const OpenCall& open_call, const Node* custom, bool raised) {
   ThreadState& thread = *of.recording;
   if (raised) {
-    write_raised_saves(thread, frame);
-  } else if (custom == nullptr || !write_compiled_saves(of, frame, *custom)) {
+    write_raised_saves(thread, open_call);
+  } else if (custom == nullptr || !write_compiled_saves(of, open_call, *custom)) {
     uint32_t index = 0;
-    for (size_t i = frame.saves; i < thread.saves.size(); ++i) {
+    for (size_t i = open_call.saves; i < thread.saves.size(); ++i) {
       const PendingSave& save = thread.saves[i];
       if (save.claimed) continue;
       if (custom != nullptr) {
         write_save(thread, address_of(custom), named(thread, "saved_tensors"), index++, save);
-      } else if (frame.scope == at::RecordScope::FUNCTION && frame.recorded) {
+      } else if (open_call.scope == at::RecordScope::FUNCTION && open_call.recorded) {
         write_save(thread, 0, {}, 0, save);  // counted as a loss in every report
       } else {
         write_lone_save(thread, save);
       }
     }
   }
-  if (frame.saves >= thread.saves.size()) return;
-  thread.parts.resize(thread.saves[frame.saves].first_part);
-  thread.packed.resize(thread.saves[frame.saves].first_packed);
-  thread.saves.resize(frame.saves);
+  if (open_call.saves >= thread.saves.size()) return;
+  thread.parts.resize(thread.saves[open_call.saves].first_part);
+  thread.packed.resize(thread.saves[open_call.saves].first_packed);
+  thread.saves.resize(open_call.saves);
 }
 
 void node_dies(Thread& thread, const Node& node) {

@@ -62,7 +62,7 @@ void begin(observe::Thread& thread) {
   if (pages > 0 && page > 0) {
     write_information(own, "host_bytes", std::to_string(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)));
   }
-  simulated::Settings gpu;
+  simulated::GpuSettings gpu;
   if (const char* text = getenv(simulated::kSettingsVariable); text != nullptr && simulated::read(text, gpu)) {
     write_information(own, "simulated_gpu", std::to_string(gpu.count) + " x " + gpu.name);
     write_information(own, "simulated_gpu_bytes", std::to_string(gpu.bytes));
@@ -126,12 +126,12 @@ void value_read(Thread& thread) {
   // The operator that the program called, not the copy inside it. Outside of all operators, it is CUDA's function.
   const char* name = "cudaMemcpy";
   uint32_t stack = 0;
-  for (size_t i = thread.frames.size(); i-- > 0 && thread.frames[i].name != nullptr;) {
-    name = thread.frames[i].name;
-    stack = thread.frames[i].own_stack;
-    if (i > 0 && thread.frames[i - 1].runs_python) break;
+  for (size_t i = thread.open_calls.size(); i-- > 0 && thread.open_calls[i].name != nullptr;) {
+    name = thread.open_calls[i].name;
+    stack = thread.open_calls[i].own_stack;
+    if (i > 0 && thread.open_calls[i - 1].runs_python) break;
   }
-  if (stack == 0 && (mode() == Mode::memory || thread.frames.empty())) stack = observe::stack_here(thread);
+  if (stack == 0 && (mode() == Mode::memory || thread.open_calls.empty())) stack = observe::stack_here(thread);
   ThreadState& own = *thread.recording;
   own.lane.write(
       trace::ValueReadRecord{header<trace::ValueReadRecord>(trace::RecordKind::value_read, 0, intern_string(own, name)),

@@ -20,7 +20,7 @@ extern std::atomic<c10::DeleterFnPtr> g_device_deleter;
 uint8_t pinned_device_id(ThreadState& thread);  // of pinned host memory
 // The stack of an allocation. 0 inside an operator: the allocation has the operator's stack. Memory that Python
 // allocates below the dispatcher (a storage, Inductor code) has its own stack. Outside of --steps operators are not
-// recorded, and the frame has the stack.
+// recorded, and the open call has the stack.
 uint32_t stack_of_allocation(observe::Thread& thread, uint32_t (*stack_here)(observe::Thread&));
 // Writes an allocation at this time, with its stack.
 void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address, uint64_t bytes);

@@ -126,7 +126,7 @@ class DeviceNarrowed final : public Encoding {
 
 // Calls `compare` for each finite bound and joins the results.
 template <class Compare, class Join>
-void each_bound(const Interval& of, at::Tensor flags, Compare compare, Join join) {
+void each_bound(const ValueInterval& of, at::Tensor flags, Compare compare, Join join) {
   const bool has_low = of.low != -std::numeric_limits<double>::infinity();
   const bool has_high = of.high != std::numeric_limits<double>::infinity();
   if (has_low) compare(flags, of.low, true);
@@ -142,8 +142,8 @@ void each_bound(const Interval& of, at::Tensor flags, Compare compare, Join join
 
 }  // namespace
 
-std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const Interval& interval, uint64_t outside,
-                                                   uint64_t inside) {
+std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const ValueInterval& interval,
+                                                   uint64_t outside, uint64_t inside) {
   // A comparison with NaN is false. So if the gradient of a NaN passes, compare for the elements outside of the
   // interval.
   if (interval.cuda_passes_nan) {

@@ -92,7 +92,7 @@ uint64_t pattern(Value value) {
 
 // The values rounded to the dtype must be on the same sides of the bounds.
 template <class Value>
-bool tells_apart(const Interval& of) {
+bool tells_apart(const ValueInterval& of) {
   const auto low = static_cast<double>(static_cast<Value>(of.low)),
              high = static_cast<double>(static_cast<Value>(of.high));
   const auto is_in = [&](double v) { return of.closed ? v >= low && v <= high : v > low && v < high; };
@@ -101,7 +101,7 @@ bool tells_apart(const Interval& of) {
 }
 
 template <class Value>
-std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) {
+std::unique_ptr<Encoding> between(const at::Tensor& tensor, const ValueInterval& of) {
   if (!tells_apart<Value>(of)) return nullptr;
   auto made = std::make_unique<Bits>(tensor, false);
   const auto* values = static_cast<const Value*>(tensor.const_data_ptr());
@@ -121,13 +121,13 @@ std::unique_ptr<Encoding> between(const at::Tensor& tensor, const Interval& of) 
 
 // CUDA kernels compare 16-bit values as float, with bounds that are not rounded to 16 bits; operators round the bounds.
 template <class Value>
-bool has_bounds(const Interval& of) {
+bool has_bounds(const ValueInterval& of) {
   const auto is_value = [](double v) { return sizeof(Value) > 2 || static_cast<double>(static_cast<Value>(v)) == v; };
   return is_value(of.low) && is_value(of.high);
 }
 
 template <class Value>
-std::unique_ptr<Encoding> between_on_device(const at::Tensor& tensor, const Interval& of) {
+std::unique_ptr<Encoding> between_on_device(const at::Tensor& tensor, const ValueInterval& of) {
   if (!tells_apart<Value>(of) || !has_bounds<Value>(of)) return nullptr;
   return encode_between_on_device(tensor, of, pattern(static_cast<Value>(of.outside)),
                                   pattern(static_cast<Value>(of.inside)));
@@ -150,7 +150,7 @@ bool is_usable(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.i
 
 }  // namespace
 
-std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval) {
+std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const ValueInterval& interval) {
   if (!is_usable(tensor)) return nullptr;
   const bool on_device = streams::has_streams(tensor.device());
   switch (tensor.scalar_type()) {

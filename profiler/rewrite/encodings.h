@@ -11,7 +11,7 @@
 namespace tapelens::rewrite {
 
 // The interval of the input in which a backward passes an element's gradient.
-struct Interval {
+struct ValueInterval {
   double low, high;
   bool closed;             // low and high belong to the interval
   double inside, outside;  // decoded values for elements inside and outside of it
@@ -22,7 +22,7 @@ struct Interval {
 // Needs a dense tensor, like all functions here.
 //
 // On CUDA the values are known only from the arguments, because reading them would wait for the device.
-std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const Interval& interval);
+std::unique_ptr<Encoding> encode_between(const at::Tensor& tensor, const ValueInterval& interval);
 
 // Exact. Null unless all elements have one of two bit patterns; on CUDA, unless they are bools.
 std::unique_ptr<Encoding> encode_two_valued(const at::Tensor& tensor);
@@ -34,8 +34,8 @@ std::unique_ptr<Encoding> encode_narrow(const at::Tensor& tensor, int64_t below)
 // On a GPU, by operators of LibTorch on the current stream. Called by the functions above, which check that the tensor
 // is dense and that its dtype is supported.
 // `outside`, `inside`: the bits of the two values in the tensor's dtype.
-std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const Interval& interval, uint64_t outside,
-                                                   uint64_t inside);
+std::unique_ptr<Encoding> encode_between_on_device(const at::Tensor& tensor, const ValueInterval& interval,
+                                                   uint64_t outside, uint64_t inside);
 std::unique_ptr<Encoding> encode_bools_on_device(const at::Tensor& tensor);
 // Null if `below` does not fit in 32 bits.
 std::unique_ptr<Encoding> encode_narrow_on_device(const at::Tensor& tensor, int64_t below);

@@ -202,8 +202,8 @@ void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const
                 const Candidates& candidates, Attempted& asked) {
   if (!is_plain(save.tensor) || save.tensor.storage().nbytes() < settings().min_bytes || !is_plain_moment()) return;
   const c10::Device device = save.tensor.device();
-  if (streams::has_streams(device) && streams::moment() != streams::Moment::ordinary)
-    touch(*save.tensor.storage().unsafeGetStorageImpl(), streams::moment(), false);
+  if (streams::has_streams(device) && streams::stream_use() != streams::StreamUse::ordinary)
+    touch(*save.tensor.storage().unsafeGetStorageImpl(), streams::stream_use(), false);
   const char* const reason_against =
       streams::has_streams(device) ? touched(*save.tensor.storage().unsafeGetStorageImpl()) : nullptr;
   const Rewrite* encodes = nullptr;
@@ -289,7 +289,7 @@ void begin_collective(const c10::IValue& argument) {
   attempt(following(), [&] { each_storage(argument, leave_alone); });
 }
 
-void touch(streams::Moment moment, const c10::IValue& argument, bool is_output) {
+void touch(streams::StreamUse use, const c10::IValue& argument, bool is_output) {
   attempt(following(),
           [&] { each_storage(argument, [&](c10::StorageImpl& storage) { touch(storage, moment, is_output); }); });
 }

@@ -72,8 +72,8 @@ void watch_outputs(c10::ArrayRef<c10::IValue> outputs);
 void begin_sharing(const c10::IValue& argument);
 // A collective is about to read or write these tensors, perhaps on another thread and later.
 void begin_collective(const c10::IValue& argument);
-// An operator begins, or ends, at a moment that is not ordinary, with this argument or output.
-void touch(streams::Moment moment, const c10::IValue& argument, bool is_output);
+// An operator begins, or ends, under a use of streams that is not ordinary, with this argument or output.
+void touch(streams::StreamUse use, const c10::IValue& argument, bool is_output);
 // Whether operator calls are followed, so that they can be repeated.
 bool follows_calls();
 // Ends an operator that began when `since` versions were in `written`.

@@ -40,7 +40,7 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   return facts;
 }
 
-// Frame::rewrite_mark: bit 0 is always set; bit 1: ThreadState::calls has the operator; above: its start in
+// OpenCall::rewrite_mark: bit 0 is always set; bit 1: ThreadState::calls has the operator; above: its start in
 // ThreadState::written.
 constexpr uint32_t kMark = 1, kIsCall = 2;
 constexpr int kWrittenShift = 2;
@@ -48,8 +48,8 @@ constexpr int kWrittenShift = 2;
 // Passes each save of a node to the host.
 class RewriteVisitor final : public observe::FieldVisitor {
  public:
-  RewriteVisitor(Thread& thread, const Node& node, const observe::NodeType& type, const observe::Frame& frame)
-      : thread_(thread), node_(node), type_(type), frame_(frame) {}
+  RewriteVisitor(Thread& thread, const Node& node, const observe::NodeType& type, const observe::OpenCall& open_call)
+      : thread_(thread), node_(node), type_(type), open_call_(open_call) {}
 
   void one(uint32_t field, uint32_t index, const SavedVariable& saved) override {
     static auto* known = new std::vector<std::atomic<const Candidates*>>(observe::kFields);
@@ -62,7 +62,7 @@ class RewriteVisitor final : public observe::FieldVisitor {
     const auto data = saved.get_raw_data();
     if (!data || !data->defined()) return;
     if (!those->empty() && !is_described_) describe_node();
-    const std::string_view inner = frame_.name != nullptr ? frame_.name : "";
+    const std::string_view inner = open_call_.name != nullptr ? open_call_.name : "";
     offer(*thread_.rewriting, const_cast<SavedVariable&>(saved),
           {node_, type_.text, observe::kFieldNames[field], index, inner, outer_operator(inner), attributes_.text(),
            wanted_, *data},
@@ -79,9 +79,9 @@ class RewriteVisitor final : public observe::FieldVisitor {
   // The operator that the program called: the outermost enclosing operator.
   std::string_view outer_operator(std::string_view inner) const {
     std::string_view outer = inner;
-    for (auto frame = thread_.frames.rbegin(); frame != thread_.frames.rend(); ++frame) {
-      if (frame->name == nullptr || frame->runs_python) break;
-      outer = frame->name;
+    for (auto outer_call = thread_.open_calls.rbegin(); outer_call != thread_.open_calls.rend(); ++outer_call) {
+      if (outer_call->name == nullptr || outer_call->runs_python) break;
+      outer = outer_call->name;
     }
     return outer;
   }
@@ -89,7 +89,7 @@ class RewriteVisitor final : public observe::FieldVisitor {
   Thread& thread_;
   const Node& node_;
   const observe::NodeType& type_;
-  const observe::Frame& frame_;
+  const observe::OpenCall& open_call_;
   bool is_described_ = false;
   observe::AttributeText attributes_;
   uint64_t wanted_ = 0;
@@ -125,8 +125,8 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
   if (!wants_calls()) return kSeesAddresses ? kMark : 0;
   ThreadState& state = *thread.rewriting;
   uint32_t mark = kMark | static_cast<uint32_t>(state.written.size()) << kWrittenShift;
-  if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
-    for (const c10::IValue& input : function.inputs()) touch(moment, input, false);
+  if (const auto use = streams::stream_use(); use != streams::StreamUse::ordinary) {
+    for (const c10::IValue& input : function.inputs()) touch(use, input, false);
   }
   const OperatorTraits& facts = facts_of(thread, function, name);
   if (facts.repeatable != nullptr && follows_calls()) {
@@ -156,8 +156,8 @@ void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t 
   ThreadState& state = *thread.rewriting;
   if (observe::uses_cuda()) {
     streams::outputs_made(function.outputs());
-    if (const auto moment = streams::moment(); moment != streams::Moment::ordinary) {
-      for (const c10::IValue& output : function.outputs()) touch(moment, output, true);
+    if (const auto use = streams::stream_use(); use != streams::StreamUse::ordinary) {
+      for (const c10::IValue& output : function.outputs()) touch(use, output, true);
     }
   }
   end_writes(state, mark >> kWrittenShift);
@@ -169,8 +169,9 @@ void operator_ends(Thread& thread, const at::RecordFunction& function, uint32_t 
   end(std::move(call), function, state.calls.empty());
 }
 
-void node_is_whole(Thread& thread, const Node& node, const observe::NodeType& type, const observe::Frame& frame) {
-  RewriteVisitor visitor(thread, node, type, frame);
+void node_is_whole(Thread& thread, const Node& node, const observe::NodeType& type,
+                   const observe::OpenCall& open_call) {
+  RewriteVisitor visitor(thread, node, type, open_call);
   type.fields->visit(node, visitor);
 }
 

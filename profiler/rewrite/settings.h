@@ -8,12 +8,12 @@
 
 namespace tapelens::rewrite {
 
-using policy::Settings;
+using policy::RewriteSettings;
 using policy::Site;
 
 // Read from the environment once, at the probe's start.
-inline const Settings& settings() {
-  static const auto* made = new Settings(policy::settings_of_environment());
+inline const RewriteSettings& settings() {
+  static const auto* made = new RewriteSettings(policy::settings_of_environment());
   return *made;
 }
 // Whether this rewrite may be applied anywhere: by level, by name, or at some site of the plan.

@@ -109,7 +109,7 @@ std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>& asked_by_kernels() {
 // kernel's schema declares its writes.
 bool is_kernel_running() {
   const observe::Thread& thread = observe::this_thread();
-  return thread.busy || (observe::inside_operator(thread) && !thread.frames.back().runs_python);
+  return thread.busy || (observe::inside_operator(thread) && !thread.open_calls.back().runs_python);
 }
 
 // The address is about to be given out for writes: now, or at any time in the storage's lifetime.
@@ -300,11 +300,11 @@ void leave_alone(c10::StorageImpl& storage) {
   if (is_copy_on_write(storage)) storage.mutable_data_ptr();
 }
 
-void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output) {
+void touch(c10::StorageImpl& storage, streams::StreamUse use, bool is_output) {
   if (!streams::has_streams(storage.device())) return;
   StorageVersionPtr version = known_version(&storage);
   if (version != nullptr && version->is_storage_gone()) version = nullptr;
-  const bool is_captured = moment == streams::Moment::is_capturing && streams::is_capturing(storage.device());
+  const bool is_captured = use == streams::StreamUse::is_capturing && streams::is_capturing(storage.device());
   const auto now = streams::current(storage.device());
   if (!is_captured && version == nullptr && is_output) {
     if (now != streams::first(storage.device())) known_or_mark(storage);

@@ -130,9 +130,9 @@ void forget_dead_versions();
 // and refills its unsharded parameters), or a collective writes it, perhaps on another thread. Dependents of its
 // version get a copy first; the storage itself no longer shares its memory.
 void leave_alone(c10::StorageImpl& storage);
-// An operator reads, writes or made the storage at a moment that is not ordinary. The storage is left alone if another
-// stream than its own touches it, or during the capture of a graph.
-void touch(c10::StorageImpl& storage, streams::Moment moment, bool is_output);
+// An operator reads, writes or made the storage under a use of streams that is not ordinary. The storage is left alone
+// if another stream than its own touches it, or during the capture of a graph.
+void touch(c10::StorageImpl& storage, streams::StreamUse use, bool is_output);
 // The reason why touch() left it alone; null: it did not.
 const char* touched(c10::StorageImpl& storage);
 // ---- requests for the address of a storage

@@ -59,7 +59,7 @@ bool is_capturing(c10::Device device) {
   return has_streams(device) && is_captured_now(static_cast<size_t>(device.index()));
 }
 
-Moment moment() {
+StreamUse stream_use() {
   uint64_t devices = g_devices.load(std::memory_order_acquire);
   bool is_captured_somewhere = false;
   for (; devices != 0; devices &= devices - 1) {
@@ -69,8 +69,8 @@ Moment moment() {
       g_several.store(true, std::memory_order_relaxed);
     if (stream.id() != kLegacy) is_captured_somewhere |= is_captured(stream);
   }
-  if (is_captured_somewhere) return Moment::is_capturing;
-  return g_several.load(std::memory_order_relaxed) ? Moment::several : Moment::ordinary;
+  if (is_captured_somewhere) return StreamUse::is_capturing;
+  return g_several.load(std::memory_order_relaxed) ? StreamUse::several : StreamUse::ordinary;
 }
 
 void outputs_made(c10::ArrayRef<c10::IValue> outputs) {

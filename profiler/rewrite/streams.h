@@ -25,12 +25,12 @@ std::optional<c10::Stream> current(c10::Device device);
 bool is_capturing(c10::Device device);
 
 // The state of the thread's streams, over all devices in use.
-enum class Moment : uint8_t {
+enum class StreamUse : uint8_t {
   ordinary,      // each device has only ever been seen with one stream
   several,       // a device has more than one
   is_capturing,  // a device's stream is being captured for a graph
 };
-Moment moment();
+StreamUse stream_use();
 // An operator made these tensors. The first stream seen on a device is the default for storages of unknown streams.
 void outputs_made(c10::ArrayRef<c10::IValue> outputs);
 // The stream for a storage of unknown origin.

@@ -85,7 +85,7 @@ static_assert(sizeof(Properties13) == 1008 && sizeof(Properties12) == 1032);
 
 template <class Properties>
 void tell(Properties& p, int device) {
-  const Settings& gpu = settings();
+  const GpuSettings& gpu = settings();
   std::memset(&p, 0, sizeof(p));
   std::memcpy(p.name, gpu.name, sizeof(gpu.name));
   put_uuid(ordinal_of(device), p.uuid);
@@ -173,7 +173,7 @@ constexpr FixedAttribute kFixedAttributes[] = {
 }  // namespace
 
 int attribute(int number, int device) {
-  const Settings& gpu = settings();
+  const GpuSettings& gpu = settings();
   switch (number) {
     case 16:
       return static_cast<int>(gpu.processors);

@@ -52,7 +52,7 @@ int launched(void* stream) {
 
 // Number of blocks of a kernel that fit on a processor, by threads and shared memory, without registers.
 int blocks_that_fit(int threads, size_t shared) {
-  const Settings& gpu = settings();
+  const GpuSettings& gpu = settings();
   if (threads <= 0) return 0;
   uint64_t blocks = gpu.threads_per_processor / static_cast<uint64_t>((threads + 31) / 32 * 32);
   if (shared > 0 && gpu.shared_per_processor / shared < blocks) blocks = gpu.shared_per_processor / shared;

@@ -10,7 +10,7 @@ namespace tapelens::simulated {
 namespace {
 
 struct Process {
-  Settings settings;
+  GpuSettings settings;
   int count = 0;
   int ordinals[kMostDevices] = {};
 };
@@ -63,7 +63,7 @@ const Process& process() {
 
 }  // namespace
 
-const Settings& settings() { return process().settings; }
+const GpuSettings& settings() { return process().settings; }
 int device_count() { return process().count; }
 int ordinal_of(int device) { return process().ordinals[device]; }
 

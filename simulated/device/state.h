@@ -33,7 +33,7 @@ enum Error : int {
 
 constexpr int kMostDevices = 64;
 
-const Settings& settings();
+const GpuSettings& settings();
 
 // Number of GPUs that this process sees: those of the run that CUDA_VISIBLE_DEVICES allows.
 int device_count();

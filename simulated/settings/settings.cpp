@@ -9,28 +9,28 @@ namespace tapelens::simulated {
 namespace {
 
 // The only list of the fields in the text, in order: numbers separated by semicolons, then the name.
-constexpr uint64_t Settings::*kNumbers[] = {
-    &Settings::count,
-    &Settings::world,
-    &Settings::bytes,
-    &Settings::major,
-    &Settings::minor,
-    &Settings::processors,
-    &Settings::l2_bytes,
-    &Settings::bus_bits,
-    &Settings::shared_per_block,
-    &Settings::shared_per_processor,
-    &Settings::threads_per_processor,
-    &Settings::blocks_per_processor,
-    &Settings::cuda,
-    &Settings::cudnn,
-    &Settings::nccl,
-    &Settings::cudnn_workspace,
+constexpr uint64_t GpuSettings::*kNumbers[] = {
+    &GpuSettings::count,
+    &GpuSettings::world,
+    &GpuSettings::bytes,
+    &GpuSettings::major,
+    &GpuSettings::minor,
+    &GpuSettings::processors,
+    &GpuSettings::l2_bytes,
+    &GpuSettings::bus_bits,
+    &GpuSettings::shared_per_block,
+    &GpuSettings::shared_per_processor,
+    &GpuSettings::threads_per_processor,
+    &GpuSettings::blocks_per_processor,
+    &GpuSettings::cuda,
+    &GpuSettings::cudnn,
+    &GpuSettings::nccl,
+    &GpuSettings::cudnn_workspace,
 };
 
 }  // namespace
 
-int write(const Settings& settings, char* text, size_t room) {
+int write(const GpuSettings& settings, char* text, size_t room) {
   size_t length = 0;
   const auto left = [&] { return length < room ? room - length : 0; };
   const auto end = [&] { return left() > 0 ? text + length : nullptr; };
@@ -43,8 +43,8 @@ int write(const Settings& settings, char* text, size_t room) {
   return static_cast<int>(length);
 }
 
-bool read(const char* text, Settings& settings) {
-  Settings read;
+bool read(const char* text, GpuSettings& settings) {
+  GpuSettings read;
   for (const auto number : kNumbers) {
     if (*text < '0' || *text > '9') return false;
     char* end = nullptr;

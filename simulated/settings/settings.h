@@ -17,7 +17,7 @@ inline constexpr size_t kKeptBytes = 65536;
 
 inline constexpr uint64_t kEstimated = UINT64_MAX;  // simulated/convolutions/workspace.h
 
-struct Settings {
+struct GpuSettings {
   uint64_t count = 1;  // identical GPUs that the program sees
   uint64_t world = 0;  // ranks of the run, of which only this one exists; 0: one per process
   // The GPU, as in cudaGetDeviceProperties.
@@ -32,8 +32,8 @@ struct Settings {
 };
 
 // Writes the text of the variable; returns snprintf's result, which shows if `room` is too small.
-int write(const Settings& settings, char* text, size_t room);
+int write(const GpuSettings& settings, char* text, size_t room);
 // False, without a change of `settings`, for a text that write() cannot produce.
-bool read(const char* text, Settings& settings);
+bool read(const char* text, GpuSettings& settings);
 
 }  // namespace tapelens::simulated

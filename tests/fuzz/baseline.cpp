@@ -1,6 +1,6 @@
 // Baselines: a valid baseline can be compared with itself, and no sum overflows.
 #include "analyzer/compare/comparison.h"
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 #include "tests/fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

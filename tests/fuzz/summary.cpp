@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = ranks::read_summary(written);
     fuzz::must(again && ranks::summary_json(*again) == written);
   }
-  std::vector<ranks::Source> sources;
+  std::vector<ranks::RankFile> sources;
   for (int i = 0; i < 6; ++i) {
     sources.push_back({.file = "f" + std::to_string(i), .summary = *summary, .why = {}});
     for (ranks::RankSummary& process : sources.back().summary->processes) process.rank = i % 5;

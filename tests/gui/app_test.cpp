@@ -193,21 +193,21 @@ TEST_F(Window, KeysAndTabsShowThePages) {
 TEST_F(Window, BackAndForwardGoThroughZoomsAndPages) {
   open(small());
   EXPECT_FALSE(action("Back")->isEnabled());
-  const View first = view();
+  const ViewState first = view();
   key(Qt::Key_P);
-  const View peak = view();
+  const ViewState peak = view();
   ASSERT_NE(peak.range, first.range);
   show(PageId::steps);
-  const View steps = view();
+  const ViewState steps = view();
   show(PageId::peak);
-  const View last = view();
-  for (const View& wanted : {steps, peak, first}) {
+  const ViewState last = view();
+  for (const ViewState& wanted : {steps, peak, first}) {
     key(Qt::Key_Left, Qt::AltModifier);
     EXPECT_TRUE(view() == wanted);
   }
   EXPECT_FALSE(action("Back")->isEnabled());
   EXPECT_TRUE(timeline().isVisible());
-  for (const View& wanted : {peak, steps, last}) {
+  for (const ViewState& wanted : {peak, steps, last}) {
     key(Qt::Key_Right, Qt::AltModifier);
     EXPECT_TRUE(view() == wanted);
   }
@@ -221,7 +221,7 @@ TEST_F(Window, BackAndForwardGoThroughZoomsAndPages) {
 
 TEST_F(Window, AZoomOfManyNotchesIsOneWayBack) {
   open(small());
-  const View first = view();
+  const ViewState first = view();
   timeline().setFocus();
   for (int i = 0; i < 5; ++i) QTest::keyClick(&timeline(), Qt::Key_W);
   ASSERT_NE(view().range, first.range);

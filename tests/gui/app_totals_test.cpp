@@ -58,7 +58,7 @@ TEST_P(Totals, TheHeadlineHasThePeakAndWhatIsLeft) {
 TEST_P(Totals, TheHighestColumnOfTheCurveIsTheReportsPeak) {
   auto& timeline = static_cast<TimelinePage&>(window_->page(PageId::timeline)).timeline();
   int64_t most = 0;
-  for (const picture::Column& column : timeline.scene().columns) {
+  for (const picture::PixelColumn& column : timeline.scene().columns) {
     most = std::max(most, column.most.value);
     int64_t of_groups = 0;
     for (const int64_t bytes : column.bytes) of_groups += bytes;

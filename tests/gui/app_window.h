@@ -48,7 +48,7 @@ class OnWindow : public ::testing::Test {
   }
 
   Session& session() { return window_->session(); }
-  const View& view() { return session().view(); }
+  const ViewState& view() { return session().view(); }
   bool is_ready() {
     return session().has(Part::advice) && session().moment() != nullptr && !window_->page(view().page).is_busy();
   }

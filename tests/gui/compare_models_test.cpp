@@ -30,7 +30,7 @@ class TwoRecordings : public ::testing::Test {
     b_ = load(testing::synthetic_recording(40'000));
     ASSERT_TRUE(a_ && b_);
   }
-  Comparison compared_by(peak::By by, std::optional<uint32_t> step = {}) const {
+  MomentComparison compared_by(peak::By by, std::optional<uint32_t> step = {}) const {
     return compare(*a_, a_->subject(0), *b_, b_->subject(0), step, by);
   }
   std::shared_ptr<Document> a_, b_;
@@ -39,7 +39,7 @@ class TwoRecordings : public ::testing::Test {
 TEST_F(TwoRecordings, GroupsAreThoseOfThePeaksAndSumToThem) {
   for (const peak::By by :
        {peak::By::field, peak::By::node, peak::By::module, peak::By::source, peak::By::op, peak::By::category}) {
-    const Comparison comparison = compared_by(by);
+    const MomentComparison comparison = compared_by(by);
     EXPECT_EQ(comparison.a.bytes, a_->subject(0).device.peak);
     EXPECT_EQ(comparison.b.bytes, b_->subject(0).device.peak);
     Bytes sum_a, sum_b;
@@ -50,7 +50,7 @@ TEST_F(TwoRecordings, GroupsAreThoseOfThePeaksAndSumToThem) {
     EXPECT_EQ(sum_a, comparison.a.bytes) << peak::by_name(by);
     EXPECT_EQ(sum_b, comparison.b.bytes) << peak::by_name(by);
     const Subject& of_a = a_->subject(0);
-    for (const peak::Group& group : peak::groups(of_a.of.process, a_->text(), of_a.of.steps, of_a.peak, by)) {
+    for (const peak::AllocationGroup& group : peak::groups(of_a.of.process, a_->text(), of_a.of.steps, of_a.peak, by)) {
       const auto row = std::ranges::find(comparison.groups, group.key, &ComparedGroup::name);
       ASSERT_NE(row, comparison.groups.end());
       EXPECT_GE(row->a, group.bytes);
@@ -61,7 +61,7 @@ TEST_F(TwoRecordings, GroupsAreThoseOfThePeaksAndSumToThem) {
 
 TEST_F(TwoRecordings, AStepIsThatOfBoth) {
   for (const uint32_t step : {0U, 2U}) {
-    const Comparison comparison = compared_by(peak::By::category, step);
+    const MomentComparison comparison = compared_by(peak::By::category, step);
     for (const auto& [document, moment] : {std::pair(a_, comparison.a), {b_, comparison.b}}) {
       const Subject& subject = document->subject(0);
       EXPECT_EQ(moment.step, step);
@@ -74,7 +74,7 @@ TEST_F(TwoRecordings, AStepIsThatOfBoth) {
 TEST_F(TwoRecordings, AStepThatOnlyOneHasIsEmptyInTheOther) {
   const auto last = static_cast<uint32_t>(b_->subject(0).of.steps.size() - 1);
   ASSERT_GE(last, a_->subject(0).of.steps.size());
-  const Comparison comparison = compared_by(peak::By::field, last);
+  const MomentComparison comparison = compared_by(peak::By::field, last);
   EXPECT_EQ(comparison.a.bytes, Bytes{});
   EXPECT_GT(comparison.b.bytes, Bytes{});
   for (const ComparedGroup& group : comparison.groups) EXPECT_EQ(group.change(), Change::is_new);

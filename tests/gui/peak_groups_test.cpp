@@ -34,7 +34,7 @@ TEST_P(GroupsOfRandomMoments, AreThoseOfTheReport) {
     ASSERT_EQ(root.children.size(), moment_.peak->groups.size()) << peak::by_name(by);
     for (size_t i = 0; i < root.children.size(); ++i) {
       const auto& node = tree.node(root.children[i]);
-      const report::Group& group = moment_.peak->groups[i];
+      const report::AllocationGroup& group = moment_.peak->groups[i];
       EXPECT_EQ(node.name.toStdString(), group.key);
       EXPECT_EQ(node.bytes, group.bytes.value) << group.key;
       EXPECT_EQ(node.allocations, group.allocations) << group.key;

@@ -95,7 +95,7 @@ TEST_F(OnPeakPage, APieceSelectsItsBiggestAllocation) {
 }
 
 TEST_F(OnPeakPage, AnotherPagesAllocationIsScrolledTo) {
-  View next = session_.view();
+  ViewState next = session_.view();
   const auto& all = session_.moment()->described.allocations;
   next.allocation = AllocationId{all[all.size() / 2].id};
   session_.look(next);
@@ -112,7 +112,7 @@ TEST_F(OnPeakPage, TheFilterIsTheSessions) {
   EXPECT_LT(shown, static_cast<int>(session_.moment()->described.allocations.size()));
   EXPECT_TRUE(QTest::qWaitFor([&] { return session_.view().filter == "gelu"; }, 2000));
   EXPECT_EQ(page_.findChild<GroupsView*>()->tree().node(GroupTree::kRoot).allocations, static_cast<uint64_t>(shown));
-  View next = session_.view();
+  ViewState next = session_.view();
   next.filter = "nowhere at all";
   session_.look(next);
   EXPECT_EQ(field->text(), "nowhere at all");
@@ -137,7 +137,7 @@ TEST_F(OnPeakPage, AZoomedGroupIsAllTheTableHas) {
 TEST_F(OnPeakPage, AnotherMomentIsShownAndLeftAgain) {
   auto* to_peak = page_.findChild<QPushButton*>();
   EXPECT_FALSE(to_peak->isVisible());
-  View next = session_.view();
+  ViewState next = session_.view();
   next.at = session_.subject().timeline.at(Time{session_.subject().device.when.time.ns / 2});
   session_.look(next);
   EXPECT_TRUE(says("Working out what was alive"));

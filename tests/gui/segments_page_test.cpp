@@ -40,7 +40,7 @@ class MemoryMap : public ::testing::Test {
     page_.take_focus();
   }
   void look_at(Time time) {
-    View next = session_.view();
+    ViewState next = session_.view();
     next.at = session_.subject().timeline.at(time);
     next.at->time = time;
     session_.look(next);

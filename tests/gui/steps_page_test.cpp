@@ -108,7 +108,7 @@ TEST_F(OnStepsPage, AClickSelectsAStep) {
 }
 
 TEST_F(OnStepsPage, ReturnZoomsTheTimeline) {
-  View elsewhere = session_.view();
+  ViewState elsewhere = session_.view();
   elsewhere.page = PageId::steps;
   session_.look(elsewhere);
   view_->setFocus();
@@ -136,7 +136,7 @@ TEST_F(OnStepsPage, BarsSelectByTheMouseAndTheKeys) {
 }
 
 TEST_F(OnStepsPage, AnotherPagesStepIsSelected) {
-  View next = session_.view();
+  ViewState next = session_.view();
   next.step = 3;
   session_.look(next);
   EXPECT_EQ(view_->currentIndex().row(), 3);

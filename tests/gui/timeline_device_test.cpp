@@ -41,7 +41,7 @@ class OnDevice : public ::testing::Test {
     return static_cast<size_t>(at - all.begin());
   }
   void look_at(size_t subject) {
-    View next = session.view();
+    ViewState next = session.view();
     next.subject = subject;
     session.look(next);
     QApplication::processEvents();
@@ -82,7 +82,7 @@ TEST_F(OnDevice, TheLinesAreThoseOfTheAllocatorAndThereIsRoomForThem) {
   const QRect& lane = view.lanes().curve;
   const QImage image = grabbed();
   EXPECT_GT(columns_with(image, lane, theme().reserved), lane.width() / 2);
-  View next = session.view();
+  ViewState next = session.view();
   next.subject = subject_of("cpu");
   session.look(next);
   QApplication::processEvents();
@@ -95,7 +95,7 @@ TEST_F(OnDevice, ValuesAtAMomentAreToldInTheTipTheHintAndTheInspector) {
   const Subject& subject = session.subject();
   const auto& columns = view.scene().columns;
   const auto largest = static_cast<size_t>(
-      std::ranges::max_element(columns, {}, [](const picture::Column& c) { return c.most; }) - columns.begin());
+      std::ranges::max_element(columns, {}, [](const picture::PixelColumn& c) { return c.most; }) - columns.begin());
   const Time time = subject.timeline.moment_after_first(columns[largest].events).time;
   const peak::DeviceMemory& memory = subject.lines->memory;
   const QString allocated = bytes_words(Bytes{memory.allocated.at(time)});
@@ -143,7 +143,7 @@ TEST_F(OnDevice, ARequestThatFoundNoMemoryIsMarkedListedAndGoneTo) {
   EXPECT_TRUE(page.findChild<QTextBrowser*>()->toPlainText().contains(words));
   EXPECT_GT(columns_with(grabbed(), view.lanes().curve, theme().error), 0);
   // By the keyboard, from another part of the timeline.
-  View away = session.view();
+  ViewState away = session.view();
   away.range = {Time{0}, Time{picture::kLeastShown}};
   session.look(away);
   QApplication::processEvents();

@@ -49,7 +49,7 @@ class OnTimeline : public ::testing::Test {
     QTest::mouseRelease(&view, Qt::LeftButton, modifiers, to);
   }
   void look(Interval range) {
-    View next = session.view();
+    ViewState next = session.view();
     next.range = range;
     session.look(next);
     QApplication::processEvents();
@@ -101,7 +101,7 @@ TEST_F(OnTimeline, WhatIsSelectedHasItsStackAndTheFindingsAboutIt) {
   const auto change = std::ranges::find_if(advised.changes, [](const auto& c) { return !c.what.without.empty(); });
   ASSERT_NE(change, advised.changes.end());
   const advise::Finding& finding = advised.advice.findings[static_cast<size_t>(change - advised.changes.begin())];
-  View next = session.view();
+  ViewState next = session.view();
   next.allocation = session.subject().of.process.saves.allocation[change->what.without.front()];
   session.look(next);
   auto* inspector = page.findChild<QTextBrowser*>();
@@ -120,7 +120,7 @@ TEST_F(OnTimeline, TheCurveReadBackFromThePictureIsTheModels) {
     const int64_t whole = session.document()->facts().duration.ns;
     const int64_t length = std::max<int64_t>(picture::kLeastShown, whole >> (i % 8));
     const int64_t begin = static_cast<int64_t>(random() % static_cast<uint64_t>(whole - length + 1));
-    View next = session.view();
+    ViewState next = session.view();
     next.range = {Time{begin}, Time{begin + length}};
     next.by = static_cast<peak::By>(i % 7);
     next.at.reset();
@@ -355,7 +355,7 @@ TEST_F(OnTimeline, SearchHighlightsAndWalksWhatItFinds) {
 }
 
 TEST_F(OnTimeline, AFieldIsFoundByItsWholeName) {
-  View next = session.view();
+  ViewState next = session.view();
   next.filter = "GeluBackward0.self";
   session.look(next);
   ASSERT_TRUE(QTest::qWaitFor([&] { return session.found() != nullptr; }, 10'000));

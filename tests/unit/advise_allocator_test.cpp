@@ -41,7 +41,7 @@ struct Three {
       finding.id = std::to_string(id);
       finding.is_in_all = true;
       advice.findings.push_back(finding);
-      Change change;
+      TimelineChange change;
       change.place = id;
       change.what.ends.push_back({AllocationId{id}, Time{process.allocations.time[AllocationId{id}].ns - 1}});
       changes.push_back(change);
@@ -56,7 +56,7 @@ struct Three {
   std::optional<peak::Analysis> analysis;
   std::optional<peak::DeviceAnalysis> device;
   Advice advice;
-  std::vector<Change> changes;
+  std::vector<TimelineChange> changes;
 };
 
 TEST(AllocatorAdvice, SaysWhatIsReservedWithTheFindingsFixedAndUnderOtherSettings) {
@@ -104,8 +104,8 @@ TEST(AllocatorAdvice, OfARunThatWasOutOfMemoryIsAskedForThatMemory) {
 
 TEST(AllocatorAdvice, NamesRewritesThatAreEnoughByTheWorseOfTheirBounds) {
   const Three three(60 * kMiB);
-  const Change& first = three.changes[0];
-  Change nothing;
+  const TimelineChange& first = three.changes[0];
+  TimelineChange nothing;
   const auto rewritten = [&] {
     return std::vector<RewrittenRun>{{"--apply lossless", {first}, {nothing}}, {"--apply bitwise", {first}, {first}}};
   };

@@ -123,7 +123,7 @@ class Replayed {
         advice(advise::advise(device_, checks, wanted, {}, &changes)) {}
   // The peak without the findings of these checks.
   Bytes peak_without(const std::vector<std::string>& checks) const {
-    std::vector<const Change*> ticked;
+    std::vector<const TimelineChange*> ticked;
     for (const std::string& check : checks) {
       for (size_t i = 0; i < changes.size(); ++i) {
         if (advice.findings[i].check == check) ticked.push_back(&changes[i]);
@@ -137,7 +137,7 @@ class Replayed {
   peak::DeviceAnalysis device_;
 
  public:
-  std::vector<Change> changes;
+  std::vector<TimelineChange> changes;
   Advice advice;
 };
 
@@ -419,9 +419,9 @@ TEST(Entries, APatchMendsOnlyTheFindingsThatHaveIt) {
   const peak::Replay replay(lifetimes, timeline);
 
   std::vector<Finding> findings;
-  std::vector<Change> changes;
+  std::vector<TimelineChange> changes;
   const auto add = [&](AllocationId allocation, FileEdits edits) {
-    Change change{{}, static_cast<uint32_t>(changes.size())};
+    TimelineChange change{{}, static_cast<uint32_t>(changes.size())};
     change.what.ends.push_back({allocation, Time{0}});
     Finding finding;
     finding.check = "test-a";

@@ -52,14 +52,14 @@ class Card : public Device {
 
 constexpr uint32_t kNumbers = 5000;
 
-Settings settings(std::string_view text) {
+AllocatorSettings settings(std::string_view text) {
   const ParsedSettings parsed = parse_settings(text);
   EXPECT_TRUE(parsed.unknown.empty()) << text;
   return parsed.settings;
 }
 
 TEST(AllocatorSettings, AreReadAsPyTorchReadsThem) {
-  const Settings s = settings(
+  const AllocatorSettings s = settings(
       "expandable_segments:True, max_split_size_mb:64,garbage_collection_threshold:0.8,"
       "roundup_power2_divisions:[256:1,512:2,1024:4,>:8],pinned_use_background_threads:True,backend:native");
   EXPECT_TRUE(s.expandable_segments);
@@ -103,7 +103,7 @@ struct Descending : Card {
 TEST(CachingAllocator, GivesOutTheOldestOrTheLowestOfBlocksOfOneSize) {
   for (const auto& [order, first] : {std::pair(Order::by_age, 1), std::pair(Order::by_address, 3)}) {
     Descending card;
-    Settings s;
+    AllocatorSettings s;
     s.order = order;
     CachingAllocator a(s, card, kNumbers);
     std::map<uint64_t, int> number_of;
@@ -354,7 +354,7 @@ TEST(CachingAllocator, DoesWhatTheModelOfAPageDoes) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const uint64_t split = seed % 3 == 0 ? 32 : 0, divisions = seed % 4 == 1 ? 4 : 0;
-    Settings s;
+    AllocatorSettings s;
     if (split != 0) s.max_split_size = split * kMiB;
     s.roundup_divisions.fill(divisions);
     Card card;
@@ -425,7 +425,7 @@ TEST(CachingAllocator, GoesOnFromWhatItAdopted) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const char* all[] = {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:8"};
-    Settings s = settings(all[seed % std::size(all)]);
+    AllocatorSettings s = settings(all[seed % std::size(all)]);
     s.order = Order::by_address;
     Card card;
     CachingAllocator a(s, card, kNumbers);

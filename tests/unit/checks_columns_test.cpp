@@ -44,20 +44,20 @@ using trace::Recording;
 // A bare run, and one recording for all other runs.
 class TwoRuns final : public verify::ProgramRuns {
  public:
-  TwoRuns(const verify::Run& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
-  trace::Result<verify::Run> run(const policy::Settings& rewrites, const RunOptions&) override {
+  TwoRuns(const verify::ProgramRun& bare, const std::string& rewritten) : bare_(bare), rewritten_(rewritten) {}
+  trace::Result<verify::ProgramRun> run(const policy::RewriteSettings& rewrites, const RunOptions&) override {
     return rewrites.on ? verify::read_run(rewritten_) : bare_;
   }
   void tell(const std::string&) override {}
 
  private:
-  const verify::Run& bare_;
+  const verify::ProgramRun& bare_;
   const std::string& rewritten_;
 };
 
-std::string verdict(const verify::Run& bare, const std::string& path) {
+std::string verdict(const verify::ProgramRun& bare, const std::string& path) {
   TwoRuns runs(bare, path);
-  policy::Settings settings;
+  policy::RewriteSettings settings;
   settings.on = true;
   settings.level = "lossless";
   const auto found = verify::verify(runs, settings);
@@ -86,7 +86,8 @@ std::optional<std::string> report(const run::Run& run, const advise::AdviceOptio
 }
 
 // The visible output. No value if the recording is not sound. `bare`: the run to compare with in the verdict.
-std::optional<std::string> seen(const std::string& path, const verify::Run& bare, const trace::TestFolder& sources) {
+std::optional<std::string> seen(const std::string& path, const verify::ProgramRun& bare,
+                                const trace::TestFolder& sources) {
   const auto run = run::Run::open(path);
   if (!run || !run->recording().left_out().empty()) return std::nullopt;
   const model::Text& text = run->text();
@@ -186,7 +187,7 @@ class Subject {
  private:
   const testing::Scene& scene_;
   Recording recording_;
-  verify::Run run_;
+  verify::ProgramRun run_;
   trace::TestFolder other_;
   std::string file_, seen_;
 };

@@ -57,7 +57,7 @@ class Kept : public testing::Test {
     tried.choice.host_memory = 4096;
     tried.bytes = plan::Bytes{900};
     const std::string path = folder_ / "library/layers.py", content = read_file(path);
-    tried.reading.sources = {{path, content.size(), trace::checksum_of(content.data(), content.size()), true}};
+    tried.measured.sources = {{path, content.size(), trace::checksum_of(content.data(), content.size()), true}};
     made.tried = {plan::Tried(), tried};
     made.chosen = 1;
     return made;

@@ -85,7 +85,7 @@ TEST(Usage, EveryCommandHasHelpWithExamplesAndAVersion) {
 
 TEST(Usage, TheHelpHasEveryCommandInItsGroup) {
   const std::string help = tapelens({"--help"}).out;
-  for (const cli::Group group : cli::kGroups) {
+  for (const cli::CommandGroup group : cli::kCommandGroups) {
     const size_t title = help.find("\n" + std::string(cli::title_of(group)) + ":\n");
     ASSERT_NE(title, std::string::npos) << cli::title_of(group);
     const std::string commands = help.substr(title, help.find("\n\n", title + 1) - title);

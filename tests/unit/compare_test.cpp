@@ -5,7 +5,7 @@
 #include "analyzer/compare/changed_lines.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/gate.h"
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 
 namespace tapelens::compare {
 namespace {
@@ -28,8 +28,8 @@ Row row(const std::string& field, const std::string& module, uint32_t line, int6
   return out;
 }
 
-Snapshot run(std::vector<Row> rows) {
-  Snapshot out;
+RunFigures run(std::vector<Row> rows) {
+  RunFigures out;
   out.torch_version = "2.15.0";
   DeviceFigures device;
   device.device = "cpu";
@@ -43,7 +43,7 @@ Snapshot run(std::vector<Row> rows) {
   return out;
 }
 
-Comparison comparison_of(Snapshot a, Snapshot b) {
+Comparison comparison_of(RunFigures a, RunFigures b) {
   auto made = compare(std::move(a), std::move(b), {}, {});
   EXPECT_TRUE(made);
   return std::move(*made);
@@ -79,7 +79,7 @@ TEST(Compared, MoreOtherLiveTensorsInARunWithoutTheirVariablesNameTheOption) {
   const auto remarks = [](int64_t before, int64_t after, bool lacks_variables) {
     Row held = row("", "Net", 7, before), more = row("", "Net", 7, after);
     held.kind = more.kind = peak::HolderKind::program;
-    Snapshot b = run({more});
+    RunFigures b = run({more});
     b.processes[0].devices[0].lacks_variables = lacks_variables;
     return comparison_of(run({held}), b).remarks;
   };
@@ -122,7 +122,7 @@ TEST(Matching, AnotherBatchIsSaid) {
 }
 
 TEST(Comparing, NoDeviceInCommonIsAnErrorThatNamesBoth) {
-  Snapshot a = run({row("result", "Net", 7, 4)}), b = a;
+  RunFigures a = run({row("result", "Net", 7, 4)}), b = a;
   b.processes[0].devices[0].device = "cuda:0";
   const auto made = compare(a, b, {}, {});
   ASSERT_FALSE(made);
@@ -132,7 +132,7 @@ TEST(Comparing, NoDeviceInCommonIsAnErrorThatNamesBoth) {
 }
 
 TEST(Comparing, RunsOfDifferentLengthCompareTheStepsThatBothHave) {
-  Snapshot a = run({row("result", "Net", 7, 4)}), b = run({row("result", "Net", 7, 9)});
+  RunFigures a = run({row("result", "Net", 7, 4)}), b = run({row("result", "Net", 7, 9)});
   b.processes[0].devices[0].steps = {{Bytes{}, Bytes{4 * kMiB}, 64}, {Bytes{}, Bytes{9 * kMiB}, 64}};
   b.processes[0].devices[0].saved = Bytes{4 * kMiB};
   const Comparison made = comparison_of(a, b);
@@ -284,17 +284,17 @@ Limits with_budget(const char* text, int64_t most) {
 }
 
 TEST(Budgets, WhatIsAboveFailsAndNamesWhatHoldsMost) {
-  const Snapshot now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
+  const RunFigures now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak<=1GiB", 10 * kMiB)).passed());
   const GateResult over = judge(now, nullptr, with_budget("peak<=1GiB", 10 * kMiB - 1));
   ASSERT_EQ(over.failed(), 1u);
-  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order of the snapshot
+  EXPECT_EQ(over.items[0].cause.where.line, 7u);  // rows are in the order of the figures
   EXPECT_TRUE(judge(now, nullptr, with_budget("peak[Net.a]<=1GiB", 4 * kMiB)).passed());
   EXPECT_FALSE(judge(now, nullptr, with_budget("peak[Net.b]<=1GiB", 4 * kMiB)).passed());
 }
 
 TEST(Budgets, ThatLookAtNothingFail) {
-  const Snapshot now = run({row("result", "Net.a", 7, 4)});
+  const RunFigures now = run({row("result", "Net.a", 7, 4)});
   for (const char* text : {"peak[Nets]<=1GiB", "peak@cuda:3<=1GiB", "reserved<=1GiB"}) {
     const GateResult verdict = judge(now, nullptr, with_budget(text, 1 << 30));
     EXPECT_EQ(verdict.failed(), 1u) << text;
@@ -303,7 +303,7 @@ TEST(Budgets, ThatLookAtNothingFail) {
 }
 
 TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
-  Snapshot inference = run({row("result", "Net.a", 7, 4)});
+  RunFigures inference = run({row("result", "Net.a", 7, 4)});
   inference.processes[0].devices[0].has_backward = false;
   inference.processes[0].devices[0].steps.clear();
   for (const auto& [text, why] :
@@ -315,7 +315,7 @@ TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
     EXPECT_EQ(verdict.items[0].message, why);
   }
   // The reserved bytes are known for one GPU and unknown for the other.
-  Snapshot gpus = run({row("result", "Net.a", 7, 4)});
+  RunFigures gpus = run({row("result", "Net.a", 7, 4)});
   for (const char* name : {"cuda:0", "cuda:1"}) {
     gpus.processes[0].devices.push_back(gpus.processes[0].devices[0]);
     gpus.processes[0].devices.back().device = name;
@@ -330,7 +330,7 @@ TEST(Budgets, OfAMetricThatARunDoesNotHaveFail) {
 // ---- the verdict
 
 TEST(Gate, AFigureOfTheBaselineThatWasNotMeasuredFails) {
-  const auto failed = [](Snapshot a, Snapshot b) {
+  const auto failed = [](RunFigures a, RunFigures b) {
     const Comparison made = comparison_of(std::move(a), std::move(b));
     std::vector<std::string> names;
     for (const Item& item : judge(made.b, &made, {}).items) {
@@ -338,8 +338,8 @@ TEST(Gate, AFigureOfTheBaselineThatWasNotMeasuredFails) {
     }
     return names;
   };
-  const Snapshot plain = run({row("result", "Net.a", 7, 4)});
-  Snapshot with_gpu = plain;
+  const RunFigures plain = run({row("result", "Net.a", 7, 4)});
+  RunFigures with_gpu = plain;
   with_gpu.processes[0].devices.push_back(with_gpu.processes[0].devices[0]);
   with_gpu.processes[0].devices.back().device = "cuda:0";
   EXPECT_EQ(
@@ -347,20 +347,20 @@ TEST(Gate, AFigureOfTheBaselineThatWasNotMeasuredFails) {
       std::vector<std::string>{"peak of cuda:0: the baseline has 4.0 MiB, and this run has no such device; if this "
                                "is intended, write a new baseline"});
   EXPECT_EQ(failed(plain, with_gpu), std::vector<std::string>{});
-  Snapshot reserved = with_gpu;
+  RunFigures reserved = with_gpu;
   reserved.processes[0].devices[1].reserved = Bytes{8 * kMiB};
   EXPECT_EQ(
       failed(reserved, with_gpu),
       std::vector<std::string>{"reserved of cuda:0: the baseline has 8.0 MiB, and reserved bytes are recorded only "
                                "of GPUs with PyTorch's own allocator"});
-  Snapshot inference = plain;
+  RunFigures inference = plain;
   inference.processes[0].devices[0].has_backward = false;
   EXPECT_EQ(failed(plain, inference),
             std::vector<std::string>{"saved of cpu: the baseline has 4.0 MiB, and no backward was recorded"});
-  Snapshot ranks = plain;
+  RunFigures ranks = plain;
   ranks.processes.push_back(plain.processes[0]);
   for (int32_t rank = 0; rank < 2; ++rank) ranks.processes[static_cast<size_t>(rank)].rank = rank;
-  Snapshot first = plain;
+  RunFigures first = plain;
   first.processes[0].rank = 0;
   EXPECT_EQ(
       failed(ranks, first),
@@ -383,7 +383,7 @@ TEST(Gate, MoreThanTheToleranceFails) {
 
 TEST(Gate, TheDeviceWhosePeakGrewMostComesFirst) {
   const auto on_both = [](int64_t cpu, int64_t gpu) {
-    Snapshot out = run({row("result", "Net.a", 7, cpu)});
+    RunFigures out = run({row("result", "Net.a", 7, cpu)});
     DeviceFigures device = run({row("result", "Net.b", 9, gpu)}).processes[0].devices[0];
     device.device = "cuda:0";
     out.processes[0].devices.push_back(std::move(device));
@@ -417,7 +417,7 @@ KnownFinding finding(const char* check, uint32_t line, check::Severity severity,
 }
 
 TEST(Gate, OnlyNewFindingsThatAreSevereAndLargeEnoughFail) {
-  Snapshot a = run({row("result", "Net.a", 7, 100)}), b = a;
+  RunFigures a = run({row("result", "Net.a", 7, 100)}), b = a;
   a.findings = {finding("known", 7, check::Severity::warning, 50 * kMiB)};
   b.findings = {finding("known", 19, check::Severity::warning, 50 * kMiB),  // its line moved
                 finding("small", 8, check::Severity::warning, kMiB / 2),
@@ -434,7 +434,7 @@ TEST(Gate, OnlyNewFindingsThatAreSevereAndLargeEnoughFail) {
 }
 
 TEST(Gate, ARunThatIsNotWholeIsNotComplete) {
-  Snapshot now = run({row("result", "Net.a", 7, 4)});
+  RunFigures now = run({row("result", "Net.a", 7, 4)});
   now.incomplete = {"rank 0 was killed"};
   const GateResult verdict = judge(now, nullptr, with_budget("peak<=1GiB", 1 << 30));
   EXPECT_TRUE(verdict.passed());
@@ -444,7 +444,7 @@ TEST(Gate, ARunThatIsNotWholeIsNotComplete) {
 // ---- the baseline
 
 TEST(Baseline, IsReadBackAsItWasAndIsTheSameWhateverTheOrder) {
-  Snapshot now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
+  RunFigures now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
   now.command = "python train.py";
   now.findings = {finding("known", 7, check::Severity::warning, 5)};
   now.sources = {{"/repo/train.py", 120, 0xfedcba9876543210}};
@@ -473,7 +473,7 @@ TEST(Baseline, WhatIsNoneIsRefusedWithASentence) {
 }
 
 TEST(Baseline, NumbersWhoseSumIsNoneAreRefused) {
-  Snapshot now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
+  RunFigures now = run({row("result", "Net.a", 7, 4), row("result", "Net.b", 9, 6)});
   const check::SourceTree tree{"/repo", "/repo"};
   now.processes[0].devices[0].rows[0].bytes = Bytes{INT64_MAX / 2};
   EXPECT_TRUE(read_baseline(baseline_json(now, tree, "1")));

@@ -17,17 +17,17 @@ Point at(double budget, int64_t mebibytes, int64_t kept = 10) {
   Point point;
   point.budget = budget;
   point.was_ended = true;
-  Reading& reading = point.reading;
-  reading.device = "cpu";
-  reading.peak = Bytes{mebibytes * kMiB};
-  reading.later_peak = reading.peak;
-  reading.phase = model::Phase::backward;
-  reading.peak_step = 2;
-  reading.steps = 5;
-  reading.step_ns = 10'000'000;
-  reading.kept = {.graphs = 1, .saves = 4, .bytes = Bytes{kept * kMiB}};
-  reading.is_compiled = reading.is_set = true;
-  reading.in_effect = {budget};
+  Measurement& measured = point.measured;
+  measured.device = "cpu";
+  measured.peak = Bytes{mebibytes * kMiB};
+  measured.later_peak = measured.peak;
+  measured.phase = model::Phase::backward;
+  measured.peak_step = 2;
+  measured.steps = 5;
+  measured.step_ns = 10'000'000;
+  measured.kept = {.graphs = 1, .saves = 4, .bytes = Bytes{kept * kMiB}};
+  measured.is_compiled = measured.is_set = true;
+  measured.in_effect = {budget};
   return point;
 }
 
@@ -122,8 +122,8 @@ TEST(Budgets, WhatTheTableSays) {
 TEST(Budgets, WhatCompilesNothingIsRunOnce) {
   Program program([](double budget) {
     Point point = at(budget, 100);
-    point.reading.is_compiled = false;
-    point.reading.in_effect.clear();
+    point.measured.is_compiled = false;
+    point.measured.in_effect.clear();
     return point;
   });
   const auto found = sweep(program, {1, 0.5, 0});
@@ -137,7 +137,7 @@ TEST(Budgets, WhatCompilesNothingIsRunOnce) {
 TEST(Budgets, AProgramThatSetsItsOwnWins) {
   Program program([](double budget) {
     Point point = at(budget, 100);
-    point.reading.in_effect = {1.0, 1.0};
+    point.measured.in_effect = {1.0, 1.0};
     return point;
   });
   const auto found = sweep(program, {1, 0.5, 0});
@@ -147,7 +147,7 @@ TEST(Budgets, AProgramThatSetsItsOwnWins) {
   EXPECT_FALSE(is_measured(found->points[1])) << "the run is not one with 0.5";
 
   Point partly = at(0.5, 50);
-  partly.reading.in_effect = {0.5, 0.7};
+  partly.measured.in_effect = {0.5, 0.7};
   const Sweep some = of({at(1, 100), partly});
   EXPECT_EQ(some.stop, Stop::none);
   EXPECT_TRUE(is_remarked(some, "For some graphs the program sets a budget itself"));
@@ -155,13 +155,13 @@ TEST(Budgets, AProgramThatSetsItsOwnWins) {
 
 TEST(Budgets, ABudgetThatCannotBeSetEndsIt) {
   Point point = at(1, 100);
-  point.reading.why_not_set = "KeyError: 'activation_memory_budget'";
+  point.measured.why_not_set = "KeyError: 'activation_memory_budget'";
   const Sweep found = of({point, at(0.5, 50)});
   EXPECT_EQ(found.stop, Stop::cannot_be_set);
   EXPECT_EQ(found.points.size(), 1U);
   EXPECT_NE(answer_text(found).find("KeyError"), std::string::npos);
-  point.reading.why_not_set.clear();
-  point.reading.is_set = false;
+  point.measured.why_not_set.clear();
+  point.measured.is_set = false;
   EXPECT_EQ(of({point, at(0.5, 50)}).stop, Stop::cannot_be_set);
 }
 
@@ -189,7 +189,7 @@ TEST(Budgets, WhatIsOutOfMemoryWithOneIsComparedWithTheHighestThatIsNot) {
   Point full = at(1, 100);
   full.outcome = Outcome::out_of_memory;
   full.why = "cuda:0 had no room for 1.0 GiB";
-  full.reading.is_compiled = false;
+  full.measured.is_compiled = false;
   const Sweep found = of({full, at(0.8, 90), at(0.4, 50)});
   EXPECT_EQ(base(found)->budget, 0.8);
   EXPECT_EQ(knee(found)->budget, 0.4);
@@ -235,25 +235,25 @@ TEST(Budgets, AProgramReadsTheSame) {
 
 TEST(Budgets, APeakOfTheFirstStepIsSaidOnlyIfLaterStepsNeedLess) {
   Point one = at(1, 200), half = at(0.5, 100);
-  half.reading.peak_step = 0;
+  half.measured.peak_step = 0;
   EXPECT_FALSE(is_remarked(of({one, half}), "the first step"));
-  half.reading.later_peak = Bytes{90 * kMiB};
+  half.measured.later_peak = Bytes{90 * kMiB};
   EXPECT_TRUE(is_remarked(of({one, half}), "With 0.5 the peak is in the first step, which compiles"));
 }
 
 TEST(Budgets, HowMuchStepsOfOneRunDifferIsSaid) {
   Point one = at(1, 200), half = at(0.5, 100);
   EXPECT_FALSE(is_remarked(of({one, half}), "noise"));
-  half.reading.least_step_ns = 9'000'000;
-  half.reading.most_step_ns = 12'500'000;
+  half.measured.least_step_ns = 9'000'000;
+  half.measured.most_step_ns = 12'500'000;
   EXPECT_TRUE(is_remarked(of({one, half}), "Steps of one run differ by up to 3.5 ms"));
 }
 
 TEST(Budgets, StepsOfASimulatedGpuHaveNoTime) {
   Point one = at(1, 200), half = at(0.5, 100);
   for (Point* point : {&one, &half}) {
-    point->reading.is_simulated = true;
-    point->reading.step_ns = 0;
+    point->measured.is_simulated = true;
+    point->measured.step_ns = 0;
   }
   const Sweep found = of({one, half});
   EXPECT_EQ(answer_text(found), "Knee: 0.5, with a peak of 100.0 MiB (-50.0 %).");

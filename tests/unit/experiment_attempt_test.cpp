@@ -10,9 +10,9 @@ namespace {
 Attempt measured() {
   Attempt attempt;
   attempt.was_ended = true;
-  attempt.reading.uses_gpu = true;
-  attempt.reading.optimizer_steps = 3;
-  attempt.reading.grew = true;
+  attempt.measured.uses_gpu = true;
+  attempt.measured.optimizer_steps = 3;
+  attempt.measured.grew = true;
   return attempt;
 }
 
@@ -32,25 +32,25 @@ TEST(Attempts, ARunThatMadeItsStepsIsMeasured) {
   const Attempt attempt = judged(measured(), {.steps = 3, .needs_gpu = true});
   EXPECT_EQ(attempt.outcome, Outcome::measured);
   EXPECT_EQ(attempt.why, "");
-  EXPECT_TRUE(attempt.reading.grew);
+  EXPECT_TRUE(attempt.measured.grew);
   EXPECT_FALSE(attempt.is_unknown());
 }
 
 TEST(Attempts, TheLastStepOfARunThatWentToItsEndSaysNothingOfGrowth) {
   Attempt attempt = measured();
   attempt.was_ended = false;
-  EXPECT_FALSE(judged(attempt, {.steps = 3}).reading.grew);
+  EXPECT_FALSE(judged(attempt, {.steps = 3}).measured.grew);
 }
 
 TEST(Attempts, AFullDeviceIsTheOutcomeEvenIfTheProgramWentOnOrFailed) {
   for (const bool went_on : {false, true}) {
     Attempt attempt = went_on ? measured() : failed();
-    attempt.reading.full = "cuda:0 had no room for 8.0 MiB";
+    attempt.measured.full = "cuda:0 had no room for 8.0 MiB";
     attempt = judged(attempt, {.steps = 3, .is_late = true, .incomplete = "is the disk full?", .written = "Error\n"});
     EXPECT_EQ(attempt.outcome, Outcome::out_of_memory);
     EXPECT_EQ(attempt.went_on, went_on);
     EXPECT_EQ(why_text(attempt),
-              went_on ? "cuda:0 had no room for 8.0 MiB; the program went on without it" : attempt.reading.full);
+              went_on ? "cuda:0 had no room for 8.0 MiB; the program went on without it" : attempt.measured.full);
     EXPECT_EQ(last_words_text(attempt, ""), "");
   }
 }
@@ -89,10 +89,10 @@ TEST(Attempts, ARecordingThatLacksDataMeasuresNothing) {
   EXPECT_EQ(attempt.outcome, Outcome::failed);
   EXPECT_EQ(attempt.why, "its recording is not complete: is the disk full?");
   attempt = measured();
-  attempt.reading.left_out = "a part of its recording could not be read";
-  EXPECT_EQ(judged(attempt, {}).why, attempt.reading.left_out);
+  attempt.measured.left_out = "a part of its recording could not be read";
+  EXPECT_EQ(judged(attempt, {}).why, attempt.measured.left_out);
   attempt = measured();
-  attempt.reading.uses_gpu = false;
+  attempt.measured.uses_gpu = false;
   EXPECT_EQ(judged(attempt, {.needs_gpu = true}).why, "it allocated nothing on a GPU");
   EXPECT_EQ(judged(attempt, {}).outcome, Outcome::measured);
 }

@@ -1,7 +1,7 @@
 // Reads from synthetic spools whether a run fits.
 #include <gtest/gtest.h>
 
-#include "analyzer/experiment/reading.h"
+#include "analyzer/experiment/measurement.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::experiment {
@@ -22,11 +22,11 @@ void train(SpoolBuilder& spool, const std::vector<uint64_t>& mebibytes, uint64_t
   }
 }
 
-Reading read(const TestFolder& folder) {
+Measurement read(const TestFolder& folder) {
   trace::seal_folder(folder);
-  const auto reading = read_recording(folder / "run.tapelens");
-  EXPECT_TRUE(reading);
-  return *reading;
+  const auto measured = read_recording(folder / "run.tapelens");
+  EXPECT_TRUE(measured);
+  return *measured;
 }
 
 TEST(FitReading, TheLargestOfAllProcessesCounts) {
@@ -36,15 +36,15 @@ TEST(FitReading, TheLargestOfAllProcessesCounts) {
   train(second, {32}, 96);
   first.finish();
   second.finish();
-  const Reading reading = read(folder);
-  EXPECT_TRUE(reading.uses_gpu);
-  EXPECT_EQ(reading.allocated.value, 64 * int64_t{kMiB});
-  EXPECT_EQ(reading.reserved.value, 96 * int64_t{kMiB});
-  EXPECT_EQ(reading.optimizer_steps, 3U);
-  EXPECT_EQ(reading.fewest_optimizer_steps, 1U);
-  EXPECT_FALSE(reading.grew);
-  EXPECT_EQ(reading.full, "");
-  EXPECT_EQ(reading.left_out, "");
+  const Measurement measured = read(folder);
+  EXPECT_TRUE(measured.uses_gpu);
+  EXPECT_EQ(measured.allocated.value, 64 * int64_t{kMiB});
+  EXPECT_EQ(measured.reserved.value, 96 * int64_t{kMiB});
+  EXPECT_EQ(measured.optimizer_steps, 3U);
+  EXPECT_EQ(measured.fewest_optimizer_steps, 1U);
+  EXPECT_FALSE(measured.grew);
+  EXPECT_EQ(measured.full, "");
+  EXPECT_EQ(measured.left_out, "");
 }
 
 TEST(FitReading, APeakThatGrowsInTheLastStepIsSeen) {
@@ -69,9 +69,9 @@ TEST(FitReading, AProcessWithoutAGpuUsesNone) {
   SpoolBuilder spool(folder, "1.spool");
   spool.op("aten::empty").alloc(0x1000, 64).end_op();
   spool.finish();
-  const Reading reading = read(folder);
-  EXPECT_FALSE(reading.uses_gpu);
-  EXPECT_EQ(reading.allocated.value, 0);
+  const Measurement measured = read(folder);
+  EXPECT_FALSE(measured.uses_gpu);
+  EXPECT_EQ(measured.allocated.value, 0);
 }
 
 }  // namespace

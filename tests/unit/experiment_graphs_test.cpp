@@ -1,7 +1,7 @@
 // Reads the results of a run with an activation memory budget from synthetic spools.
 #include <gtest/gtest.h>
 
-#include "analyzer/experiment/reading.h"
+#include "analyzer/experiment/measurement.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::experiment {
@@ -13,11 +13,11 @@ using trace::TestFolder;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kWeight = 0x1000, kInput = 0x2000, kResult = 0x3000, kEager = 0x4000, kNode = 0x50, kOther = 0x60;
 
-Reading read(const TestFolder& folder) {
+Measurement read(const TestFolder& folder) {
   trace::seal_folder(folder);
-  const auto reading = read_recording(folder / "run.tapelens");
-  EXPECT_TRUE(reading);
-  return *reading;
+  const auto measured = read_recording(folder / "run.tapelens");
+  EXPECT_TRUE(measured);
+  return *measured;
 }
 
 // Steps of a compiled graph that keeps its weight, `mebibytes` twice and 1 MiB, beside a node of an eager operator.
@@ -47,21 +47,21 @@ TEST(BudgetReading, WhatCompiledGraphsKeepIsOfDistinctStoragesWithoutParameters)
   spool.information("activation_budget_of_graph", "1.0");
   train(spool, 16, {0, 900'000, 1'000'000, 1'300'000, 1'420'000});
   spool.finish();
-  const Reading reading = read(folder);
-  EXPECT_TRUE(reading.is_compiled);
-  EXPECT_TRUE(reading.is_set);
-  EXPECT_EQ(reading.in_effect, (std::vector<double>{0.4, 1.0}));
-  EXPECT_EQ(reading.kept, (Kept{.graphs = 1, .saves = 3, .bytes = {17 * int64_t{kMiB}}}));
-  EXPECT_EQ(reading.device, "cpu");
-  EXPECT_EQ(reading.peak.value, 29 * int64_t{kMiB});
-  EXPECT_EQ(reading.peak_step, 0U);
-  EXPECT_EQ(reading.later_peak, reading.peak);
-  EXPECT_EQ(reading.steps, 4U);
+  const Measurement measured = read(folder);
+  EXPECT_TRUE(measured.is_compiled);
+  EXPECT_TRUE(measured.is_set);
+  EXPECT_EQ(measured.in_effect, (std::vector<double>{0.4, 1.0}));
+  EXPECT_EQ(measured.kept, (Kept{.graphs = 1, .saves = 3, .bytes = {17 * int64_t{kMiB}}}));
+  EXPECT_EQ(measured.device, "cpu");
+  EXPECT_EQ(measured.peak.value, 29 * int64_t{kMiB});
+  EXPECT_EQ(measured.peak_step, 0U);
+  EXPECT_EQ(measured.later_peak, measured.peak);
+  EXPECT_EQ(measured.steps, 4U);
   // The median of 100, 300 and 120 us. The first step does not count.
-  EXPECT_EQ(reading.step_ns, 120'000);
-  EXPECT_EQ(reading.least_step_ns, 100'000);
-  EXPECT_EQ(reading.most_step_ns, 300'000);
-  EXPECT_EQ(reading.why_not_set + reading.full + reading.left_out, "");
+  EXPECT_EQ(measured.step_ns, 120'000);
+  EXPECT_EQ(measured.least_step_ns, 100'000);
+  EXPECT_EQ(measured.most_step_ns, 300'000);
+  EXPECT_EQ(measured.why_not_set + measured.full + measured.left_out, "");
 }
 
 TEST(BudgetReading, AProgramThatCompilesNothingIsSeen) {
@@ -70,11 +70,11 @@ TEST(BudgetReading, AProgramThatCompilesNothingIsSeen) {
   spool.information("activation_budget", "1");
   spool.op("aten::relu").alloc(0x1000, 64).node("ReluBackward0", kNode).end_op();
   spool.optimizer("Adam").end_optimizer().finish();
-  const Reading reading = read(folder);
-  EXPECT_FALSE(reading.is_compiled);
-  EXPECT_EQ(reading.kept, Kept());
-  EXPECT_EQ(reading.step_ns, 0);
-  EXPECT_EQ(reading.steps, 1U);
+  const Measurement measured = read(folder);
+  EXPECT_FALSE(measured.is_compiled);
+  EXPECT_EQ(measured.kept, Kept());
+  EXPECT_EQ(measured.step_ns, 0);
+  EXPECT_EQ(measured.steps, 1U);
 }
 
 TEST(BudgetReading, EveryProcessThatCompilesMustHaveTheBudget) {
@@ -85,9 +85,9 @@ TEST(BudgetReading, EveryProcessThatCompilesMustHaveTheBudget) {
   train(second, 32, {0, 1000, 2000});
   first.finish();
   second.finish();
-  const Reading reading = read(folder);
-  EXPECT_FALSE(reading.is_set);
-  EXPECT_EQ(reading.kept.bytes.value, 33 * int64_t{kMiB}) << "the process with the higher peak";
+  const Measurement measured = read(folder);
+  EXPECT_FALSE(measured.is_set);
+  EXPECT_EQ(measured.kept.bytes.value, 33 * int64_t{kMiB}) << "the process with the higher peak";
 }
 
 TEST(BudgetReading, AGpuCountsBeforeTheHostAndASimulatedOneHasNoTime) {
@@ -97,12 +97,12 @@ TEST(BudgetReading, AGpuCountsBeforeTheHostAndASimulatedOneHasNoTime) {
   spool.op("aten::empty").block(0x10000000, kMiB, kMiB).end_op();
   train(spool, 16, {10'000, 20'000, 30'000, 40'000});
   spool.finish();
-  const Reading reading = read(folder);
-  EXPECT_EQ(reading.device, "cuda:0");
-  EXPECT_EQ(reading.peak.value, int64_t{kMiB});
-  EXPECT_TRUE(reading.is_simulated);
-  EXPECT_EQ(reading.step_ns, 0);
-  EXPECT_EQ(reading.steps, 3U);
+  const Measurement measured = read(folder);
+  EXPECT_EQ(measured.device, "cuda:0");
+  EXPECT_EQ(measured.peak.value, int64_t{kMiB});
+  EXPECT_TRUE(measured.is_simulated);
+  EXPECT_EQ(measured.step_ns, 0);
+  EXPECT_EQ(measured.steps, 3U);
 }
 
 TEST(BudgetReading, WhyABudgetCannotBeSetAndWhyARunEndedIsSaid) {
@@ -111,9 +111,9 @@ TEST(BudgetReading, WhyABudgetCannotBeSetAndWhyARunEndedIsSaid) {
   spool.information("activation_budget_failed", "KeyError: 'activation_memory_budget'");
   spool.op("aten::mm").block(0x10000000, kMiB, kMiB).out_of_memory(512 * kMiB, 0, 80 * kMiB).end_op();
   spool.finish();
-  const Reading reading = read(folder);
-  EXPECT_EQ(reading.why_not_set, "KeyError: 'activation_memory_budget'");
-  EXPECT_EQ(reading.full, "cuda:0 had no room for 512.0 MiB, aten::mm");
+  const Measurement measured = read(folder);
+  EXPECT_EQ(measured.why_not_set, "KeyError: 'activation_memory_budget'");
+  EXPECT_EQ(measured.full, "cuda:0 had no room for 512.0 MiB, aten::mm");
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ TEST(ExportPerfetto, CountersReachTheReportsPeaks) {
     const run::Run recording = opened(scene->path());
     const Trace trace(exported(recording, "perfetto"));
     const report::Report report = reported(recording);
-    for (const report::Device& device : report.processes[0].devices) {
+    for (const report::DeviceFacts& device : report.processes[0].devices) {
       EXPECT_EQ(trace.highest(device.device + " live bytes"), device.peak.value) << scene->name();
       if (!device.blocks) continue;
       EXPECT_EQ(trace.highest(device.device + " blocks allocated"), device.blocks->allocated_peak.value);
@@ -214,7 +214,7 @@ TEST(ExportSnapshot, TracesReachTheReportsPeaksAndSegmentsAreFull) {
     const json made = snapshot(recording);
     const report::Report report = reported(recording);
     ASSERT_EQ(made["devices"].size(), made["device_traces"].size());
-    for (const report::Device& device : report.processes[0].devices) {
+    for (const report::DeviceFacts& device : report.processes[0].devices) {
       const auto at = std::ranges::find(made["devices"], json(device.device)) - made["devices"].begin();
       const json& trace = made["device_traces"][static_cast<size_t>(at)];
       const Bytes most = device.blocks ? device.blocks->active_peak : device.peak;
@@ -380,7 +380,7 @@ TEST(ExportSqlite, TotalsAreTheReports) {
                              peak::category_name(category.kind) + "'"),
                 category.bytes.value);
     }
-    for (const report::Device& device : report.processes[0].devices) {
+    for (const report::DeviceFacts& device : report.processes[0].devices) {
       const std::string where = " WHERE device = '" + device.device + "'";
       EXPECT_EQ(query.number("SELECT peak_bytes FROM devices" + where), device.peak.value);
       EXPECT_EQ(query.number("SELECT count(*) FROM allocations" + where + " AND owned"), device.allocations);

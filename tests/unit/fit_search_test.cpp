@@ -32,7 +32,7 @@ class Program final : public experiment::Runs {
   size_t interrupted_after = SIZE_MAX;
   double usable = 1;      // fraction of the memory; the rest is in holes that are too small for any block
   std::string rewritten;  // with this rewrite, runs need half the memory
-  std::string reads;      // Reading::value_reads of failing runs
+  std::string reads;      // Measurement::value_reads of failing runs
 
   std::map<std::string, Bytes> memory;  // of each GPU
   std::vector<uint64_t> run_sizes;
@@ -46,7 +46,7 @@ class Program final : public experiment::Runs {
     if (run_sizes.size() == interrupted_after) return std::optional<experiment::Attempt>();
     run_sizes.push_back(size);
     experiment::Attempt attempt;
-    attempt.reading.optimizer_steps = attempt.reading.fewest_optimizer_steps = 3;
+    attempt.measured.optimizer_steps = attempt.measured.fewest_optimizer_steps = 3;
     attempt.was_ended = true;
     if (failing.contains(size)) {
       attempt.outcome = Outcome::failed;
@@ -54,7 +54,7 @@ class Program final : public experiment::Runs {
       attempt.was_ended = false;
       attempt.why = "exit code 1";
       attempt.last_words = "ValueError: no such size\n";
-      attempt.reading.value_reads = reads;
+      attempt.measured.value_reads = reads;
       return std::optional(attempt);
     }
     if (slow.contains(size)) {
@@ -71,8 +71,8 @@ class Program final : public experiment::Runs {
     const Bytes all = memory.at(variation.gpu);
     const auto most = static_cast<int64_t>(static_cast<double>(all.value) * usable);
     attempt.outcome = needed.value <= most ? Outcome::measured : Outcome::out_of_memory;
-    attempt.reading.allocated = std::min(needed, all);
-    attempt.reading.reserved = attempt.reading.allocated;
+    attempt.measured.allocated = std::min(needed, all);
+    attempt.measured.reserved = attempt.measured.allocated;
     if (attempt.outcome == Outcome::out_of_memory) attempt.why = "cuda:0 had no room for 8.0 MiB, train.py:7 forward";
     return std::optional(attempt);
   }
@@ -83,7 +83,7 @@ class Program final : public experiment::Runs {
 };
 
 Setting card(int64_t mebibytes, const std::string& gpu = "H100", const std::string& apply = "") {
-  policy::Settings rewrites;
+  policy::RewriteSettings rewrites;
   rewrites.on = !apply.empty();
   return {gpu, "NVIDIA " + gpu, Bytes{mebibytes * kMiB}, apply, rewrites};
 }
@@ -282,25 +282,25 @@ TEST(Fit, WhatAReaderMayTakeForTooMuchIsSaid) {
   Point point;
   point.size = 8;
   point.outcome = Outcome::measured;
-  point.reading.allocated = point.reading.reserved = Bytes{1000 * kMiB};
-  point.reading.optimizer_steps = point.reading.fewest_optimizer_steps = 3;
+  point.measured.allocated = point.measured.reserved = Bytes{1000 * kMiB};
+  point.measured.optimizer_steps = point.measured.fewest_optimizer_steps = 3;
   point.was_ended = true;
   series.points = {point};
   EXPECT_TRUE(remarks(series, 3).empty());
-  series.points[0].reading.grew = true;
-  series.points[0].reading.reserved = Bytes{1536 * kMiB};
-  series.points[0].reading.value_reads = "The peak may depend on values.";
+  series.points[0].measured.grew = true;
+  series.points[0].measured.reserved = Bytes{1536 * kMiB};
+  series.points[0].measured.value_reads = "The peak may depend on values.";
   const std::vector<std::string> all = remarks(series, 3);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0], "The peak at 8 still grew in the last of 3 steps: a longer run may not fit (--steps).");
   EXPECT_EQ(all[1], "The peak may depend on values.");
   EXPECT_EQ(all[2], "The headroom at 8, 512.0 MiB, may not hold what is outside of PyTorch's allocator on a real GPU.");
   series.points[0] = point;
-  series.points[0].reading.fewest_optimizer_steps = 1;
+  series.points[0].measured.fewest_optimizer_steps = 1;
   EXPECT_EQ(remarks(series, 3).at(0),
             "A process that uses a GPU had made 1 step of 3 at 8 when the run was ended: its own peak may be larger.");
   series.points[0].was_ended = false;
-  series.points[0].reading.optimizer_steps = 0;
+  series.points[0].measured.optimizer_steps = 0;
   EXPECT_EQ(remarks(series, 3).at(0),
             "No step of an optimizer ended at 8: this is the peak of the whole run, to its end.");
   EXPECT_TRUE(remarks(series, 0).empty());

@@ -122,7 +122,7 @@ TEST_P(PeakOfRandomProcesses, IsWhatCountingFromNothingAtEachEventFinds) {
     for (const By by : {By::field, By::node, By::module, By::source, By::op, By::category, By::step}) {
       Bytes total{};
       uint64_t allocations = 0;
-      for (const Group& g : groups(p, r.builder.text, steps, set, by)) {
+      for (const AllocationGroup& g : groups(p, r.builder.text, steps, set, by)) {
         total += g.bytes;
         allocations += g.allocations;
       }

@@ -340,9 +340,9 @@ TEST(Holders, ManySavesOfOneFieldAreOneHolderWithACount) {
   EXPECT_EQ(held(b, set_at_peak(b), weight), "save MmBackward0.mat2 x3; save MmBackward0.self");
 }
 
-std::string written(const std::vector<Group>& groups) {
+std::string written(const std::vector<AllocationGroup>& groups) {
   std::string out;
-  for (const Group& g : groups) {
+  for (const AllocationGroup& g : groups) {
     out +=
         (out.empty() ? "" : ", ") + g.key + " " + std::to_string(g.bytes.value) + "/" + std::to_string(g.allocations);
   }

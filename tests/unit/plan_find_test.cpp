@@ -19,7 +19,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 // 20 GiB as it is, 16 lossless, 12 bitwise, and between 12 and 6 with a recompute budget of 5 % to 34 %.
 // Offloading frees 2 more.
-double gibibytes(const policy::Settings& settings) {
+double gibibytes(const policy::RewriteSettings& settings) {
   if (!settings.allowed.empty()) return settings.level == "bitwise" ? 3.5 : 4;
   if (!settings.on) return 20;
   if (settings.level == "lossless") return 16;
@@ -39,20 +39,20 @@ class Program final : public experiment::Runs {
     if (asked.size() > interrupted_after) return std::optional<experiment::Attempt>();
     experiment::Attempt attempt;
     attempt.outcome = outcome(variation.rewrites);
-    attempt.reading.uses_gpu = is_on_gpu;
+    attempt.measured.uses_gpu = is_on_gpu;
     const Bytes bytes{static_cast<int64_t>(needs(variation.rewrites) * kGiB)};
-    (is_on_gpu ? attempt.reading.reserved : attempt.reading.peak) = bytes;
-    attempt.reading.allocated = Bytes{bytes.value / 100 * allocated_percent};
+    (is_on_gpu ? attempt.measured.reserved : attempt.measured.peak) = bytes;
+    attempt.measured.allocated = Bytes{bytes.value / 100 * allocated_percent};
     if (device.value > 0 && variation.gpu != "roomy") {
-      if ((is_on_gpu ? attempt.reading.allocated : bytes) > device) attempt.outcome = Outcome::out_of_memory;
-      attempt.reading.reserved = std::min(attempt.reading.reserved, device);
+      if ((is_on_gpu ? attempt.measured.allocated : bytes) > device) attempt.outcome = Outcome::out_of_memory;
+      attempt.measured.reserved = std::min(attempt.measured.reserved, device);
     }
     return std::optional(attempt);
   }
   void tell(const std::string& result) override { told.push_back(result); }
 
-  std::function<double(const policy::Settings&)> needs = gibibytes;
-  std::function<Outcome(const policy::Settings&)> outcome = [](const auto&) { return Outcome::measured; };
+  std::function<double(const policy::RewriteSettings&)> needs = gibibytes;
+  std::function<Outcome(const policy::RewriteSettings&)> outcome = [](const auto&) { return Outcome::measured; };
   bool is_on_gpu = true;
   Bytes device{};  // 0: any request is served
   bool has_roomy = false;
@@ -97,7 +97,7 @@ TEST(Plan, TheBudgetOfRecomputationIsTheSmallestOrFillsTheMemory) {
       const Tried& tried = plan.tried[*plan.chosen];
       EXPECT_EQ(tried.choice.level, "recompute");
       EXPECT_LE(tried.bytes.value, static_cast<int64_t>(size * kGiB));
-      policy::Settings less = settings_of(tried.choice);
+      policy::RewriteSettings less = settings_of(tried.choice);
       less.budget = *less.budget - 0.01;
       const bool is_full = static_cast<double>(tried.bytes.value) >= 0.97 * size * kGiB;
       EXPECT_TRUE(is_full || gibibytes(less) > size) << "a smaller budget is enough";
@@ -148,7 +148,7 @@ TEST(Plan, ACacheThatCanShrinkIsTriedOnTheSmallDevice) {
 TEST(Plan, MemoryThatIsNotLinearInTheBudgetTakesFewRuns) {
   Program program;
   program.has_roomy = true;
-  program.needs = [](const policy::Settings& settings) {
+  program.needs = [](const policy::RewriteSettings& settings) {
     const double linear = gibibytes(settings);
     return settings.level == "recompute" && settings.recompute_budget() < 0.25 ? std::min(12.0, linear + 3) : linear;
   };
@@ -208,7 +208,7 @@ TEST(Plan, AProgramThatFailsHasNoPlan) {
 
 TEST(Plan, ARewrittenRunThatFailsIsNotChosen) {
   Program program;
-  program.outcome = [](const policy::Settings& settings) {
+  program.outcome = [](const policy::RewriteSettings& settings) {
     return settings.level == "bitwise" ? Outcome::failed : Outcome::measured;
   };
   EXPECT_NE(chosen(plan_for(program, 12.5)), "bitwise");

@@ -34,7 +34,7 @@ TEST(Plan, AModulesPathMayHaveNumbersInPlaceOfStars) {
 }
 
 TEST(Plan, ALevelNamesAndSitesAreAddedUp) {
-  Selection selection;
+  RewriteSelection selection;
   EXPECT_FALSE(selection.may_have("unneeded-save", 0));
   selection.level = "lossless";
   EXPECT_TRUE(selection.has("unneeded-save", 0));
@@ -75,7 +75,7 @@ class WireEnvironment : public testing::Test {
     unlink(sites_.c_str());
   }
   // Reads the settings as a child process does.
-  Settings read(const Settings& settings) {
+  RewriteSettings read(const RewriteSettings& settings) {
     std::ofstream(sites_) << flat(settings.sites);
     for (const auto& [name, value] : environment_of(settings, sites_)) {
       value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
@@ -86,7 +86,7 @@ class WireEnvironment : public testing::Test {
 };
 
 TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
-  Settings told;
+  RewriteSettings told;
   told.on = told.poison = true;
   told.level = "bitwise";
   told.allowed = {"expanded-save", "scan-save"};
@@ -96,7 +96,7 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
   told.budget = 0.125;
   told.plugins = {"/a/b.so", "/c d/e.so"};
   told.tally = "/tmp/some folder";
-  const Settings heard = read(told);
+  const RewriteSettings heard = read(told);
   EXPECT_TRUE(heard.on && heard.poison);
   EXPECT_EQ(heard.level, told.level);
   EXPECT_EQ(heard.allowed, told.allowed);
@@ -110,28 +110,28 @@ TEST_F(WireEnvironment, AllThatIsAskedForReachesTheProbe) {
 }
 
 TEST_F(WireEnvironment, WhatIsOffIsOffWhateverARunAroundItWanted) {
-  Settings told;
+  RewriteSettings told;
   told.on = true;
   told.level = "lossless";
   EXPECT_TRUE(read(told).on);
   told.on = false;
-  const Settings heard = read(told);
+  const RewriteSettings heard = read(told);
   EXPECT_FALSE(heard.on);
   EXPECT_EQ(heard.level, "");
 }
 
 TEST_F(WireEnvironment, NumbersThatAreNoneAreTheDefaults) {
-  Settings told;
+  RewriteSettings told;
   told.on = true;
   read(told);
   setenv("TAPELENS_REWRITE_MIN_BYTES", "-3", 1);
   setenv("TAPELENS_RECOMPUTE_BUDGET", "lots", 1);
   setenv("TAPELENS_HOST_MEMORY", "all", 1);
   setenv("TAPELENS_PLAN", "/no/such/file", 1);
-  const Settings heard = settings_of_environment();
-  EXPECT_EQ(heard.min_bytes, Selection().min_bytes);
+  const RewriteSettings heard = settings_of_environment();
+  EXPECT_EQ(heard.min_bytes, RewriteSelection().min_bytes);
   EXPECT_FALSE(heard.host_memory);
-  EXPECT_EQ(heard.recompute_budget(), Selection().recompute_budget());
+  EXPECT_EQ(heard.recompute_budget(), RewriteSelection().recompute_budget());
   EXPECT_TRUE(heard.sites.empty());
 }
 

@@ -28,15 +28,15 @@ using trace::TestFolder;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr const char* kVersion = "1.0";
 
-std::vector<Source> sources_of(const SyntheticRanks& synthetic, int32_t count) {
-  std::vector<Source> out;
+std::vector<RankFile> sources_of(const SyntheticRanks& synthetic, int32_t count) {
+  std::vector<RankFile> out;
   for (int32_t rank = 0; rank < count; ++rank) {
     out.push_back({.file = "rank" + std::to_string(rank), .summary = synthetic.of(rank), .why = {}});
   }
   return out;
 }
 
-Job merged(std::vector<Source> sources, const Options& options = {}) {
+Job merged(std::vector<RankFile> sources, const Options& options = {}) {
   auto job = merge(std::move(sources), options, kVersion);
   if (!job) throw std::runtime_error(job.error().message);
   return std::move(*job);
@@ -67,8 +67,8 @@ std::string reason(const Outlier& outlier, By by) {
 // ---- a thousand ranks
 
 TEST(Ranks, ThreeOddOnesOfAThousandAreFoundWithTheReason) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(1024), 1024);
-  for (Source& source : sources) source.summary = through_json(*source.summary);
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(1024), 1024);
+  for (RankFile& source : sources) source.summary = through_json(*source.summary);
   const Job job = merged(std::move(sources));
   ASSERT_EQ(job.ranks.size(), 1024u);
   EXPECT_EQ(job.device_type, "cuda");
@@ -123,7 +123,7 @@ TEST(Ranks, NoneStandsOutWhereNoneIsOdd) {
 }
 
 TEST(Ranks, ThoseThatAreMissingAreNamed) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(64), 40);
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(64), 40);
   sources.erase(sources.begin() + 3, sources.begin() + 5);
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.expected, 64u);
@@ -139,8 +139,8 @@ TEST(Ranks, FewerThanFiveAreNotJudged) {
 }
 
 TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
-  Source again = sources[3];
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
+  RankFile again = sources[3];
   sources[3].summary->processes[0].finished = false;
   sources[3].summary->processes[0].exit_code.reset();
   again.summary->processes[0].begin_ns += 1'000'000'000'000;
@@ -155,8 +155,8 @@ TEST(Ranks, ARankThatWasStartedAgainIsComparedOnce) {
 }
 
 TEST(Ranks, TheFirstThatDiedComesFirst) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
-  for (Source& source : sources) {
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
+  for (RankFile& source : sources) {
     source.summary->processes[0].finished = false;
     source.summary->processes[0].end_ns += 1'000'000;
   }
@@ -168,8 +168,8 @@ TEST(Ranks, TheFirstThatDiedComesFirst) {
 
 // The caller can choose another device type. The error for an absent type lists the device types of the recordings.
 TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
-  for (Source& source : sources) {
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
+  for (RankFile& source : sources) {
     DeviceSummary host = source.summary->processes[0].devices[0];
     host.device = "cpu";
     host.peak = Bytes{5};
@@ -185,7 +185,7 @@ TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
 // ---- mixed and hostile
 
 TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
   sources[2] = {.file = "broken.tapelens", .summary = {}, .why = "the file is cut off"};
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.ranks.size(), 7u);
@@ -198,7 +198,7 @@ TEST(Ranks, FilesThatCannotBeReadAreNamedAndLeftOut) {
 
 // Findings of another version of Tapelens do not count for this version's checks.
 TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
   sources[1].summary->tapelens = "0.9";
   const Job job = merged(std::move(sources));
   EXPECT_EQ(job.findings_unknown, 1u);
@@ -207,7 +207,7 @@ TEST(Ranks, FindingsOfAnotherVersionAreNotTakenForOurs) {
 }
 
 TEST(Ranks, NamesOfARecordingActUponNoTerminalAndNoMarkdown) {
-  std::vector<Source> sources = sources_of(SyntheticRanks(8), 8);
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
   sources[0].summary->processes[0].host = "evil\x1b[2J";
   sources[0].summary->command = "python <img src=x>";
   sources[0].summary->processes[0].exit_code = uint8_t{3};
@@ -233,7 +233,7 @@ TEST(Summary, ComesBackAsItWasWritten) {
 TEST(Summary, IsNeverLargerThanItMayBe) {
   Summary made = SyntheticRanks(1024).of(1);
   RankSummary one = made.processes[0];
-  const Finding finding = one.findings->front();
+  const FindingSummary finding = one.findings->front();
   for (int i = 0; i < 3000; ++i) {
     one.devices[0].by[1].rows.push_back({std::string(500, 'x') + std::to_string(i), Bytes{1}, 1});
     one.findings->push_back(finding);

@@ -246,7 +246,7 @@ TEST(Overview, AWhatIfSaysWhatItFreesAndHowTheCurveFalls) {
   advice.findings.resize(1);
   advice.findings[0].is_in_all = true;
   advice.entries = {{advise::Entry::Kind::code, {0}, Bytes{1500}, Bytes{1000}, false}};
-  const advise::Change change{{.without = {save}, .ends = {}, .aliases = {}, .extras = {}}, 0};
+  const advise::TimelineChange change{{.without = {save}, .ends = {}, .aliases = {}, .extras = {}}, 0};
   const Overview overview = describe_overview(device, device.peak(), &advice, {&change, 1});
   ASSERT_EQ(overview.findings.size(), 1U);
   ASSERT_EQ(overview.entries.size(), 1U);

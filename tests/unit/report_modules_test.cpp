@@ -105,7 +105,7 @@ TEST(Modules, RowsAndColumnsSumToWhatWasAlive) {
         EXPECT_EQ(sum, table.bytes);
       }
       model::Bytes groups = r.peak.groups_left_out.bytes;
-      for (const Group& group : r.peak.groups) groups += group.bytes;
+      for (const AllocationGroup& group : r.peak.groups) groups += group.bytes;
       EXPECT_EQ(groups, r.peak.bytes);
     }
   }

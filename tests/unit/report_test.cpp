@@ -239,7 +239,7 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
     const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
     EXPECT_EQ(gpu->blocks->segments->reserved_peak.value, kMiB) << "in no figure";
   }
-  EXPECT_EQ(r.processes[0].outside->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
+  EXPECT_EQ(r.processes[0].external_estimate->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
   EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
   EXPECT_NE(markdown(r, 5).find("> Outside of PyTorch"), std::string::npos) << markdown(r, 5);
   EXPECT_NE(report::json(r).find("\"cuda_context_bytes\": 553648128"), std::string::npos) << report::json(r);

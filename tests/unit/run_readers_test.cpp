@@ -1,8 +1,8 @@
 // The readers of a recording describe the same device and peak, although the host holds more than the GPU.
 #include <gtest/gtest.h>
 
-#include "analyzer/compare/snapshot.h"
-#include "analyzer/experiment/reading.h"
+#include "analyzer/compare/run_figures.h"
+#include "analyzer/experiment/measurement.h"
 #include "analyzer/ranks/job.h"
 #include "analyzer/report/report.h"
 #include "analyzer/verify/run.h"
@@ -38,12 +38,12 @@ TEST_F(Readers, NameTheSameDeviceAndPeak) {
   EXPECT_EQ(report->peak.device, "cuda:0");
   EXPECT_EQ(report->peak.bytes.value, 2 * kMiB);
 
-  const auto reading = experiment::read_recording(path);
-  ASSERT_TRUE(reading);
-  EXPECT_EQ(reading->device, "cuda:0");
-  EXPECT_EQ(reading->peak, report->peak.bytes);
-  EXPECT_EQ(reading->allocated, report->peak.bytes) << "not that of pinned memory";
-  EXPECT_EQ(reading->reserved.value, 4 * kMiB);
+  const auto measured = experiment::read_recording(path);
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(measured->device, "cuda:0");
+  EXPECT_EQ(measured->peak, report->peak.bytes);
+  EXPECT_EQ(measured->allocated, report->peak.bytes) << "not that of pinned memory";
+  EXPECT_EQ(measured->reserved.value, 4 * kMiB);
 
   const auto verified = verify::read_run(path);
   ASSERT_TRUE(verified);

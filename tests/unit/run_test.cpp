@@ -29,7 +29,7 @@ Run run_of(const TestFolder& folder, const std::vector<std::string>& processes) 
   return run::Run(std::move(trace::seal_folder(folder).recording), folder / "run.tapelens");
 }
 
-PeakDevice found_in(const Run& run, const Selection& selection = {}) {
+PeakDevice found_in(const Run& run, const DeviceSelection& selection = {}) {
   PeakDevice peak(selection);
   for (uint32_t index = 0; index < run.processes(); ++index) peak.offer(run.process(index));
   return peak;

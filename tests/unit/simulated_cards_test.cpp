@@ -24,7 +24,7 @@ TEST(Cards, HaveDistinctNamesAndACapabilityThatIsKnown) {
     EXPECT_TRUE(ids.insert(card.id).second) << card.id;
     EXPECT_EQ(capability_of(card).major, card.major) << card.id;
     EXPECT_EQ(capability_of(card).minor, card.minor) << card.id;
-    EXPECT_LT(card.name.size(), sizeof(Settings::name));
+    EXPECT_LT(card.name.size(), sizeof(GpuSettings::name));
     EXPECT_EQ(find_card(card.id), &card);
     const auto alone = asked(card.id);
     ASSERT_TRUE(alone) << alone.error().message;
@@ -96,8 +96,8 @@ TEST(Request, ForWhatThereIsNotIsRefusedWithWhatThereIs) {
   }
 }
 
-TEST(Settings, AreReadAsTheyWereWritten) {
-  Settings settings;
+TEST(GpuSettings, AreReadAsTheyWereWritten) {
+  GpuSettings settings;
   settings.count = 8;
   settings.world = 1024;
   settings.bytes = uint64_t{81089} << 20;
@@ -109,7 +109,7 @@ TEST(Settings, AreReadAsTheyWereWritten) {
   char text[512];
   const int length = write(settings, text, sizeof(text));
   ASSERT_EQ(static_cast<size_t>(length), std::strlen(text));
-  Settings again;
+  GpuSettings again;
   ASSERT_TRUE(read(text, again));
   EXPECT_EQ(std::memcmp(&again, &settings, sizeof(settings)), 0);
 
@@ -118,13 +118,13 @@ TEST(Settings, AreReadAsTheyWereWritten) {
   EXPECT_EQ(small.back(), '\0');
 }
 
-TEST(Settings, ThatNobodyWroteAreRefusedAndChangeNothing) {
-  Settings settings;
+TEST(GpuSettings, ThatNobodyWroteAreRefusedAndChangeNothing) {
+  GpuSettings settings;
   settings.bytes = uint64_t{1} << 30;
   char text[512];
   write(settings, text, sizeof(text));
   const std::string whole = text;
-  Settings kept = settings;
+  GpuSettings kept = settings;
   const size_t numbers = whole.rfind(';') + 1;
   for (size_t end = 0; end < numbers; ++end) EXPECT_FALSE(read(whole.substr(0, end).c_str(), kept)) << end;
   EXPECT_TRUE(read(whole.c_str(), kept));

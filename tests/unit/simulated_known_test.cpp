@@ -21,7 +21,7 @@ bool g_program_reads = false;  // the callback's result
 
 struct Library {
   Library() {
-    Settings gpu;
+    GpuSettings gpu;
     gpu.bytes = uint64_t{1} << 30;
     char text[512];
     write(gpu, text, sizeof(text));

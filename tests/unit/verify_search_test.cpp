@@ -24,8 +24,8 @@ policy::Site site(const std::string& rewrite, uint32_t line) {
   return made;
 }
 
-Run::Process process(int32_t rank, uint64_t gradient = 7) {
-  Run::Process made;
+ProgramRun::Process process(int32_t rank, uint64_t gradient = 7) {
+  ProgramRun::Process made;
   made.rank = rank;
   for (uint64_t step = 0; step < 2; ++step) {
     made.checksums.push_back({step, ChecksumOf::loss, "", std::bit_cast<uint64_t>(0.5)});
@@ -44,10 +44,10 @@ class Program : public ProgramRuns {
   std::set<uint32_t> wrong;     // lines of sites that change the second step's gradient
   std::set<uint32_t> crashing;  // lines of sites that change the exit code
   bool is_random = false;
-  Run bare_run;                               // without checksums; every run equals it except for the changes above
+  ProgramRun bare_run;                        // without checksums; every run equals it except for the changes above
   std::map<std::string, trace::Error> fails;  // by name of the run
   std::string values_of_bare, values_of_rewritten;
-  std::optional<Run> patched_run;  // equals the bare run if empty
+  std::optional<ProgramRun> patched_run;  // equals the bare run if empty
 
   std::vector<std::string> names, told;
 
@@ -56,10 +56,10 @@ class Program : public ProgramRuns {
     bare_run.figures.peak = Bytes{1000};
     bare_run.processes = {process(-1)};
   }
-  trace::Result<Run> run(const policy::Settings& rewrites, const RunOptions& wanted) override {
+  trace::Result<ProgramRun> run(const policy::RewriteSettings& rewrites, const RunOptions& wanted) override {
     names.push_back(wanted.name);
     if (const auto failed = fails.find(wanted.name); failed != fails.end()) return failed->second;
-    Run run = wanted.patched && patched_run ? *patched_run : bare_run;
+    ProgramRun run = wanted.patched && patched_run ? *patched_run : bare_run;
     if (is_random && wanted.name == "bare-again" && !run.processes.empty()) run.processes = {process(-1, 1234)};
     for (const policy::Site& one : sites) {
       const bool is_named = std::ranges::any_of(rewrites.sites, [&](const policy::Site& named) {
@@ -80,8 +80,8 @@ class Program : public ProgramRuns {
   void tell(const std::string& line) override { told.push_back(line); }
 };
 
-policy::Settings level(const std::string& name) {
-  policy::Settings settings;
+policy::RewriteSettings level(const std::string& name) {
+  policy::RewriteSettings settings;
   settings.on = true;
   settings.level = name;
   return settings;
@@ -117,14 +117,14 @@ TEST(Verify, WhyNothingWasAppliedIsSaid) {
 }
 
 // The gradients that torch.autograd.grad returns, call by call.
-Run::Process returning(const std::vector<std::pair<std::string, uint64_t>>& gradients) {
-  Run::Process made;
+ProgramRun::Process returning(const std::vector<std::pair<std::string, uint64_t>>& gradients) {
+  ProgramRun::Process made;
   for (const auto& [name, value] : gradients) made.checksums.push_back({0, ChecksumOf::returned_gradient, name, value});
   return made;
 }
 
 TEST(Compare, ReturnedGradientsAreComparedInTheirOrder) {
-  verify::Run bare, other;
+  verify::ProgramRun bare, other;
   bare.processes = {returning({{"input 0", 1}, {"input 1", 2}, {"input 0", 3}, {"input 1", 4}})};
   other.processes = bare.processes;
   EXPECT_FALSE(compare(bare, other));
@@ -133,7 +133,7 @@ TEST(Compare, ReturnedGradientsAreComparedInTheirOrder) {
                         returning({{"input 0", 3}, {"input 1", 4}, {"input 0", 1}, {"input 1", 2}}),
                         returning({{"input 0", 1}, {"input 1", 2}, {"input 0", 3}}),
                         returning({{"input 0", 0}, {"input 1", 2}, {"input 0", 3}, {"input 1", 4}})};
-  for (const Run::Process& process : swapped) {
+  for (const ProgramRun::Process& process : swapped) {
     other.processes = {process};
     const auto difference = compare(bare, other);
     ASSERT_TRUE(difference);
@@ -169,7 +169,7 @@ TEST(Verify, OfALevelTheRewriteAndThenItsSiteIsFound) {
 TEST(Verify, OfAPlanTheFirstSiteThatMakesTheDifferenceIsFoundInItsOrder) {
   Program program;
   program.wrong = {2, 4};
-  policy::Settings plan = level("");
+  policy::RewriteSettings plan = level("");
   plan.sites = {site("wide-save", 4), site("unneeded-save", 1), site("wide-save", 3), site("wide-save", 2)};
   plan.sites[0].finding = "0123456789abcdef";
   const auto verdict = verify(program, plan);
@@ -201,7 +201,8 @@ TEST(Verify, AProgramThatIsNotDeterministicHasNoVerdictAndNoSearch) {
 
 TEST(Verify, LossesAloneProveNothing) {
   Program program;
-  std::erase_if(program.bare_run.processes[0].checksums, [](const Checksum& c) { return c.of != ChecksumOf::loss; });
+  std::erase_if(program.bare_run.processes[0].checksums,
+                [](const RecordedChecksum& c) { return c.of != ChecksumOf::loss; });
   const auto verdict = verify(program, level("lossless"));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->answer(), Answer::none);
@@ -252,7 +253,7 @@ TEST(Verify, ASearchThatCannotGoOnNamesWhatItHas) {
 TEST(Verify, WhatAddsInAnotherOrderIsMeasuredWhereAllElseIsTheSame) {
   Program program;
   program.wrong = {5};
-  policy::Settings settings = level("bitwise");
+  policy::RewriteSettings settings = level("bitwise");
   settings.allowed = {"expanded-save"};
   const auto verdict = verify(program, settings);
   ASSERT_TRUE(verdict && verdict->rounding);
@@ -316,8 +317,8 @@ TEST_F(VerifyPatch, NothingIsSaidOfAPatchThatDidNotRun) {
 }
 
 TEST_F(VerifyPatch, GradientsThatOnlyOneHasAreCountedAndParametersAreNot) {
-  const auto without = [](verify::Run& run, ChecksumOf of, uint64_t step) {
-    std::erase_if(run.processes[0].checksums, [&](const Checksum& c) { return c.of == of && c.step == step; });
+  const auto without = [](verify::ProgramRun& run, ChecksumOf of, uint64_t step) {
+    std::erase_if(run.processes[0].checksums, [&](const RecordedChecksum& c) { return c.of == of && c.step == step; });
   };
   without(*program_.patched_run, ChecksumOf::gradient, 0);
   auto v = verdict();
@@ -338,13 +339,13 @@ TEST_F(VerifyPatch, GradientsThatOnlyOneHasAreCountedAndParametersAreNot) {
 }
 
 TEST(Compare, RanksSayWhichProcessIsWhich) {
-  verify::Run bare, other;
+  verify::ProgramRun bare, other;
   bare.processes = {process(0, 1), process(1, 2)};
   other.processes = {process(0, 2), process(1, 1)};
   ASSERT_TRUE(compare(bare, other));
   EXPECT_EQ(compare(bare, other)->rank, 0);
-  for (verify::Run* run : {&bare, &other}) {
-    for (verify::Run::Process& one : run->processes) one.rank = -1;
+  for (verify::ProgramRun* run : {&bare, &other}) {
+    for (verify::ProgramRun::Process& one : run->processes) one.rank = -1;
   }
   EXPECT_FALSE(compare(bare, other)) << "without ranks each may be any other";
   EXPECT_EQ(comparable(bare).gradients, 4U);

@@ -25,15 +25,15 @@ struct Kept {
 };
 
 // A file with code of the program or its libraries, as it was when the program was loaded.
-struct Source {
+struct CodeFile {
   std::string path;              // absolute
   uint64_t bytes = 0, hash = 0;  // trace::checksum_of the content
   bool is_own = false;           // the user's; false: PyTorch's, the language's, or an installed package's
 
-  friend bool operator==(const Source&, const Source&) = default;
+  friend bool operator==(const CodeFile&, const CodeFile&) = default;
 };
 
-struct Reading {
+struct Measurement {
   // From the device of run::PeakDevice and its process:
   std::string device;  // "cuda:0"
   Bytes peak;          // requested bytes
@@ -63,10 +63,10 @@ struct Reading {
   std::string why_not_set;        // why it could not be set: a Python error
   std::string full;               // the first request that found a device full, as a phrase; empty: none
   std::string left_out;           // unreadable tables, as a phrase; empty: none
-  std::vector<Source> sources;    // the files on the stacks; without files that changed while the program ran
+  std::vector<CodeFile> sources;  // the files on the stacks; without files that changed while the program ran
   std::string value_reads;        // value reads that may affect the peak, as a sentence; empty: none known
 };
 
-trace::Result<Reading> read_recording(const std::string& path);
+trace::Result<Measurement> read_recording(const std::string& path);
 
 }  // namespace tapelens::experiment

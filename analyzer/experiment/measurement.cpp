@@ -1,4 +1,4 @@
-#include "analyzer/experiment/reading.h"
+#include "analyzer/experiment/measurement.h"
 
 #include <algorithm>
 #include <charconv>
@@ -50,18 +50,18 @@ Kept kept_in(const peak::Analysis& analysis, model::Interval when) {
   return kept;
 }
 
-void read_steps(const peak::Analysis& analysis, Reading& reading) {
+void read_steps(const peak::Analysis& analysis, Measurement& measured) {
   const std::vector<Step> steps = ended_steps(analysis);
-  reading.steps = steps.size();
-  if (!steps.empty()) reading.kept = kept_in(analysis, steps.back().when);
-  if (steps.size() < 2 || reading.is_simulated) return;
+  measured.steps = steps.size();
+  if (!steps.empty()) measured.kept = kept_in(analysis, steps.back().when);
+  if (steps.size() < 2 || measured.is_simulated) return;
   std::vector<int64_t> times;
   for (size_t i = 1; i < steps.size(); ++i) times.push_back(steps[i].when.end.ns - steps[i].when.begin.ns);
   std::ranges::sort(times);
   const size_t half = times.size() / 2;
-  reading.step_ns = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-  reading.least_step_ns = times.front();
-  reading.most_step_ns = times.back();
+  measured.step_ns = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+  measured.least_step_ns = times.front();
+  measured.most_step_ns = times.back();
 }
 
 Bytes state_at(const peak::PeakSet& peak) {
@@ -72,21 +72,21 @@ Bytes state_at(const peak::PeakSet& peak) {
   return state;
 }
 
-void read_peak(const run::DeviceRun& device, Reading& reading) {
+void read_peak(const run::DeviceRun& device, Measurement& measured) {
   const peak::Analysis& analysis = device.of().analysis();
   const std::vector<Step>& steps = analysis.steps();
   const peak::Timeline::Extreme& largest = device.analysis().largest();
-  reading.device = device.name();
-  reading.peak = largest.bytes;
-  reading.phase = analysis.phases().at(largest.when.time);
-  reading.peak_step = model::step_index_at(steps, largest.when.time);
-  reading.state = state_at(device.analysis().peak());
-  reading.torch_version = analysis.information("torch_version");
-  reading.is_simulated = device.is_gpu() && !analysis.information("simulated_gpu").empty();
+  measured.device = device.name();
+  measured.peak = largest.bytes;
+  measured.phase = analysis.phases().at(largest.when.time);
+  measured.peak_step = model::step_index_at(steps, largest.when.time);
+  measured.state = state_at(device.analysis().peak());
+  measured.torch_version = analysis.information("torch_version");
+  measured.is_simulated = device.is_gpu() && !analysis.information("simulated_gpu").empty();
   if (steps.size() > 1) {
-    reading.later_peak = device.analysis().timeline().largest({steps[1].when.begin, steps.back().when.end}).bytes;
+    measured.later_peak = device.analysis().timeline().largest({steps[1].when.begin, steps.back().when.end}).bytes;
   }
-  read_steps(analysis, reading);
+  read_steps(analysis, measured);
 }
 
 // Requires a recording that ends with a step.
@@ -108,41 +108,41 @@ uint64_t optimizer_steps_of(const model::Process& process) {
   }));
 }
 
-void read_gpus(const run::ProcessRun& of, Reading& reading) {
+void read_gpus(const run::ProcessRun& of, Measurement& measured) {
   const uint64_t steps = optimizer_steps_of(of.process());
-  reading.optimizer_steps = std::max(reading.optimizer_steps, steps);
+  measured.optimizer_steps = std::max(measured.optimizer_steps, steps);
   for (const run::DeviceRun* device : of.devices()) {
     if (!device->is_gpu()) continue;
-    reading.fewest_optimizer_steps = reading.uses_gpu ? std::min(reading.fewest_optimizer_steps, steps) : steps;
-    reading.uses_gpu = true;
+    measured.fewest_optimizer_steps = measured.uses_gpu ? std::min(measured.fewest_optimizer_steps, steps) : steps;
+    measured.uses_gpu = true;
     const peak::DeviceMemory& memory = of.analysis().memory(device->id());
-    reading.reserved = std::max(reading.reserved, memory.reserved_peak);
-    if (memory.allocated_peak <= reading.allocated) continue;
-    reading.allocated = memory.allocated_peak;
-    reading.grew = grew_in_last_step(device->analysis());
+    measured.reserved = std::max(measured.reserved, memory.reserved_peak);
+    if (memory.allocated_peak <= measured.allocated) continue;
+    measured.allocated = memory.allocated_peak;
+    measured.grew = grew_in_last_step(device->analysis());
   }
 }
 
 // Returns whether the process has compiled graphs without the requested budget.
-bool read_graphs(const peak::Analysis& analysis, Reading& reading) {
+bool read_graphs(const peak::Analysis& analysis, Measurement& measured) {
   bool has_graphs = false;
   for (model::NodeId node{1}; node.value <= analysis.process().nodes.rows() && !has_graphs; ++node.value) {
     has_graphs = is_compiled(analysis, node);
   }
-  reading.is_compiled |= has_graphs;
+  measured.is_compiled |= has_graphs;
   const bool is_set = !analysis.information("activation_budget").empty();
-  reading.is_set |= is_set;
-  if (const auto why = analysis.information("activation_budget_failed"); !why.empty()) reading.why_not_set = why;
+  measured.is_set |= is_set;
+  if (const auto why = analysis.information("activation_budget_failed"); !why.empty()) measured.why_not_set = why;
   for (const std::string_view told : analysis.all_information("activation_budget_of_graph")) {
     double value = 0;
     const auto [end, error] = std::from_chars(told.data(), told.data() + told.size(), value);
-    if (error == std::errc() && end == told.data() + told.size()) reading.in_effect.push_back(value);
+    if (error == std::errc() && end == told.data() + told.size()) measured.in_effect.push_back(value);
   }
   return has_graphs && !is_set;
 }
 
-std::vector<Source> sources_of(const model::Text& text) {
-  std::vector<Source> sources;
+std::vector<CodeFile> sources_of(const model::Text& text) {
+  std::vector<CodeFile> sources;
   for (const model::SourceFile& file : text.sources) {
     std::string path(text.string(file.path));
     const bool is_own = !model::is_library_frame(path, "") && !model::is_installed_frame(path);
@@ -153,32 +153,32 @@ std::vector<Source> sources_of(const model::Text& text) {
 
 }  // namespace
 
-trace::Result<Reading> read_recording(const std::string& path) {
+trace::Result<Measurement> read_recording(const std::string& path) {
   const auto run = run::Run::open(path);
   if (!run) return run.error();
-  Reading reading;
+  Measurement measured;
   bool is_missing = false;
   run::PeakDevice highest;
   std::vector<peak::ValueRead> value_reads;
   const auto leave_out = [&](const std::vector<model::LeftOut>& tables) {
-    if (!tables.empty()) reading.left_out = "a part of its recording could not be read";
+    if (!tables.empty()) measured.left_out = "a part of its recording could not be read";
   };
   leave_out(run->text().left_out);
-  reading.sources = sources_of(run->text());
+  measured.sources = sources_of(run->text());
   for (uint32_t index = 0; index < run->processes(); ++index) {
     const auto of = run->process(index);
     leave_out(of->process().left_out);
-    read_gpus(*of, reading);
-    is_missing |= read_graphs(of->analysis(), reading);
+    read_gpus(*of, measured);
+    is_missing |= read_graphs(of->analysis(), measured);
     const auto full = peak::out_of_memory(of->process(), run->text());
-    if (!full.empty() && reading.full.empty()) reading.full = peak::out_of_memory_text(full.front());
+    if (!full.empty() && measured.full.empty()) measured.full = peak::out_of_memory_text(full.front());
     std::ranges::move(peak::value_reads(of->analysis()), std::back_inserter(value_reads));
     highest.offer(of);
   }
-  if (highest.found()) read_peak(highest.device(), reading);
-  if (is_missing) reading.is_set = false;
-  reading.value_reads = peak::value_reads_text(value_reads);
-  return reading;
+  if (highest.found()) read_peak(highest.device(), measured);
+  if (is_missing) measured.is_set = false;
+  measured.value_reads = peak::value_reads_text(value_reads);
+  return measured;
 }
 
 }  // namespace tapelens::experiment

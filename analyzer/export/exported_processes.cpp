@@ -1,4 +1,4 @@
-#include "analyzer/export/subjects.h"
+#include "analyzer/export/exported_processes.h"
 
 #include <algorithm>
 
@@ -43,54 +43,54 @@ FrameId Names::source_frame(StackId stack) const {
   return FrameId{frame};
 }
 
-Subjects::Subjects(const run::Run& run, const ExportSelection& wanted)
+ExportedProcesses::Subjects(const run::Run& run, const ExportSelection& wanted)
     : run_(run), wanted_(wanted), names_(run.text()) {
   refuse_damaged(text().left_out);
 }
 
-std::string Subjects::command() const { return text::printable(recording().command()); }
+std::string ExportedProcesses::command() const { return text::printable(recording().command()); }
 
-std::unique_ptr<Subject> Subjects::load(uint32_t index) {
+std::unique_ptr<ExportedProcess> ExportedProcesses::load(uint32_t index) {
   if (wanted_.process && *wanted_.process != recording().processes()[index].pid) return nullptr;
-  auto subject = std::make_unique<Subject>(run_.process(index));
-  refuse_damaged(subject->process.left_out);
-  const run::Selection selected = selection();
-  for (const run::DeviceRun* device : subject->of->devices()) {
-    if (selected.has(*device)) subject->devices.push_back(device->id());
+  auto exported = std::make_unique<ExportedProcess>(run_.process(index));
+  refuse_damaged(exported->process.left_out);
+  const run::DeviceSelection selected = selection();
+  for (const run::DeviceRun* device : exported->of->devices()) {
+    if (selected.has(*device)) exported->devices.push_back(device->id());
   }
-  return subject->devices.empty() ? nullptr : std::move(subject);
+  return exported->devices.empty() ? nullptr : std::move(exported);
 }
 
-void Subjects::refuse() const { throw CannotExport{run::no_memory(run_, selection())}; }
+void ExportedProcesses::refuse() const { throw CannotExport{run::no_memory(run_, selection())}; }
 
-void Subjects::each(const std::function<void(const Subject&)>& visit) {
+void ExportedProcesses::each(const std::function<void(const ExportedProcess&)>& visit) {
   const uint32_t count = run_.processes();
   bool any = false;
   for (uint32_t index = 0; index < count; ++index) {
-    const auto subject = load(index);
-    if (!subject) continue;
+    const auto exported = load(index);
+    if (!exported) continue;
     any = true;
-    subject->part = 1.0 / count;
-    subject->before = static_cast<double>(index) / count;
-    progress(*subject, 0);
-    visit(*subject);
+    exported->part = 1.0 / count;
+    exported->before = static_cast<double>(index) / count;
+    progress(*exported, 0);
+    visit(*exported);
   }
   if (!any) refuse();
 }
 
-std::unique_ptr<const Subject> Subjects::largest() {
-  std::unique_ptr<Subject> chosen;
+std::unique_ptr<const ExportedProcess> ExportedProcesses::largest() {
+  std::unique_ptr<ExportedProcess> chosen;
   run::PeakDevice peak(selection());
   for (uint32_t index = 0; index < run_.processes(); ++index) {
-    auto subject = load(index);
-    if (subject && peak.offer(subject->of)) chosen = std::move(subject);
+    auto exported = load(index);
+    if (exported && peak.offer(exported->of)) chosen = std::move(exported);
   }
   if (!chosen) refuse();
   return chosen;
 }
 
-void Subjects::progress(const Subject& subject, double fraction) const {
-  if (wanted_.progress) wanted_.progress("exporting", subject.before + subject.part * std::min(fraction, 1.0));
+void ExportedProcesses::progress(const ExportedProcess& exported, double fraction) const {
+  if (wanted_.progress) wanted_.progress("exporting", exported.before + exported.part * std::min(fraction, 1.0));
 }
 
 }  // namespace tapelens::exporting

@@ -1,4 +1,4 @@
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 
 #include <algorithm>
 #include <map>
@@ -212,7 +212,7 @@ std::vector<KnownFinding> known_findings(const advise::Advice& advice, Statement
   return out;
 }
 
-void note_end(const Process& process, Snapshot& out) {
+void note_end(const Process& process, RunFigures& out) {
   const std::string who = process.summary.rank >= 0 ? "rank " + std::to_string(process.summary.rank)
                                                     : "process " + std::to_string(process.summary.pid);
   if (!process.summary.finished) out.incomplete.push_back(who + " was killed, crashed or still ran");
@@ -222,7 +222,7 @@ void note_end(const Process& process, Snapshot& out) {
 }
 
 // Notes memory that the recording lacks, so that limits on it were not measured.
-void note_unmeasured(const peak::Analysis& analysis, Snapshot& out) {
+void note_unmeasured(const peak::Analysis& analysis, RunFigures& out) {
   const auto note = [&out](std::string what) {
     if (std::ranges::find(out.incomplete, what) == out.incomplete.end()) out.incomplete.push_back(std::move(what));
   };
@@ -260,11 +260,12 @@ std::string line_of(std::string_view text, uint32_t line) {
   return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
 }
 
-trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::AdviceOptions& wanted,
-                                      const FindText& text_of, const advise::Progress& progress) {
+trace::Result<RunFigures> figures_of_run(const run::Run& run, advise::Checks* checks,
+                                         const advise::AdviceOptions& wanted, const FindText& text_of,
+                                         const advise::Progress& progress) {
   if (progress) progress("reading", 0);
   const Text& text = run.text();
-  Snapshot out;
+  RunFigures out;
   out.command = run.recording().command();
   std::set<uint32_t> own;
   for (const FrameId frame : text.frame_file.ids()) {

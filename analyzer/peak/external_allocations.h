@@ -8,7 +8,7 @@
 
 namespace tapelens::peak {
 
-struct Taken {
+struct ExternalAllocation {
   int64_t begin, end;  // ns; kNever.ns: to the end
   uint64_t address;    // first mapped address of physical memory; 0: never mapped
   int64_t bytes;
@@ -18,13 +18,14 @@ struct Taken {
 };
 
 // All allocations of one device, in no order. `unmatched` counts frees without a known allocation.
-std::vector<Taken> taken_of(const model::Process& process, model::DeviceId device, uint64_t& unmatched);
+std::vector<ExternalAllocation> external_allocations(const model::Process& process, model::DeviceId device,
+                                                     uint64_t& unmatched);
 
 // A change of the memory of a device's pools (cudaMallocAsync); equal records in a row are left out.
-struct PoolChange {
+struct PoolDelta {
   int64_t time;              // ns
   int64_t reserved, unused;  // change in bytes; `unused` is a part of `reserved`
 };
-std::vector<PoolChange> pool_changes(const model::Process& process, model::DeviceId device);  // in the order of time
+std::vector<PoolDelta> pool_changes(const model::Process& process, model::DeviceId device);  // in the order of time
 
 }  // namespace tapelens::peak

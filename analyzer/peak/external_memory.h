@@ -18,25 +18,25 @@ namespace tapelens::peak {
 
 // The usual maximum of CUDA's context, cuBLAS and NCCL together in a program on one GPU. A smaller headroom may be too
 // small.
-inline constexpr Bytes kMostlyOutside{int64_t{1} << 30};
+inline constexpr Bytes kUsualExternalMemory{int64_t{1} << 30};
 
 // The program's place on the thread of a library's request.
-struct OutsidePlace {
+struct FirstRequest {
   std::string op;      // innermost: "aten::addmm"
   std::string module;  // empty: outside of modules
   std::string source;  // "train.py:42 forward"; empty: it has no stack
 };
 
-struct OutsideLibrary {
+struct ExternalLibrary {
   std::string library;  // the path; empty: not known
   Bytes at_peak;        // alive at the requested moment
   Bytes peak;           // the most bytes at one time
   uint64_t allocations = 0;
-  std::optional<OutsidePlace> first;  // the first request inside an operator; none: not known
+  std::optional<FirstRequest> first;  // the first request inside an operator; none: not known
 };
 
 // Memory of the driver's pools (cudaMallocAsync). Blocks of a pool in use count for a library.
-struct OutsidePools {
+struct DriverPools {
   Bytes reserved, unused;  // at the requested moment
   Bytes unused_peak;       // the most at one time
 };
@@ -47,26 +47,26 @@ struct DeviceUse {
   Bytes total;  // the device's memory
   Bytes used;
   Bytes reserved;       // PyTorch's segments
-  Bytes outside;        // allocated by libraries
+  Bytes external;       // allocated by libraries
   Bytes unused;         // in pools
   Bytes rest() const {  // not accounted for
-    return {used.value - reserved.value - outside.value - unused.value};
+    return {used.value - reserved.value - external.value - unused.value};
   }
 };
 
-struct Outside {
-  std::vector<OutsideLibrary> libraries;  // the most at the moment first
-  Bytes at_peak, peak;                    // the sum over the libraries
+struct ExternalMemory {
+  std::vector<ExternalLibrary> libraries;  // the most at the moment first
+  Bytes at_peak, peak;                     // the sum over the libraries
   Time peak_time;
-  std::optional<OutsidePools> pools;  // none: the recording has no pool
-  Bytes host_peak;                    // pinned memory of the host, by all libraries, PyTorch among them
-  uint64_t unmatched = 0;             // frees without a recorded allocation: older than the recording, or dropped
-  std::optional<Time> until;          // another tool took CUPTI; later memory is unknown
-  std::optional<DeviceUse> use;       // none: NVML gave no values
+  std::optional<DriverPools> pools;  // none: the recording has no pool
+  Bytes host_peak;                   // pinned memory of the host, by all libraries, PyTorch among them
+  uint64_t unmatched = 0;            // frees without a recorded allocation: older than the recording, or dropped
+  std::optional<Time> until;         // another tool took CUPTI; later memory is unknown
+  std::optional<DeviceUse> use;      // none: NVML gave no values
 };
 
 // None if the recording has no such memory (made without `--cupti`, or CUPTI refused). `memory`: that of the device.
-std::optional<Outside> outside_memory(const Process& process, const model::Text& text, DeviceId device,
-                                      const DeviceMemory& memory, Time moment);
+std::optional<ExternalMemory> external_memory(const Process& process, const model::Text& text, DeviceId device,
+                                              const DeviceMemory& memory, Time moment);
 
 }  // namespace tapelens::peak

@@ -81,7 +81,7 @@ struct SourceVersion {
   friend bool operator==(const SourceVersion&, const SourceVersion&) = default;
 };
 
-struct Snapshot {
+struct RunFigures {
   std::string label = "this run";  // name in remarks: "A", "the baseline"
   std::string command, torch_version, simulated_gpu, steps;
   std::vector<ProcessFigures> processes;  // processes that allocated, in the order of ranks
@@ -97,20 +97,21 @@ using FindText = std::function<std::optional<std::string>(const SourceVersion&)>
 // "GPT.blocks.*.fc" of "GPT.blocks.3.fc"
 std::string module_pattern(std::string_view path);
 
-// If `checks` is null, the snapshot has no findings.
-trace::Result<Snapshot> take_snapshot(const run::Run& run, advise::Checks* checks, const advise::AdviceOptions& wanted,
-                                      const FindText& text_of, const advise::Progress& progress = {});
+// If `checks` is null, the figures have no findings.
+trace::Result<RunFigures> figures_of_run(const run::Run& run, advise::Checks* checks,
+                                         const advise::AdviceOptions& wanted, const FindText& text_of,
+                                         const advise::Progress& progress = {});
 
 // Line `line` of a text (from 1), trimmed; empty if it does not exist.
 std::string line_of(std::string_view text, uint32_t line);
 
-// ---- a baseline: a snapshot as a file to keep beside the program. Its content is sorted, with one item a line, so
-// that changes are readable in a diff
+// ---- a baseline: the figures of a run as a file to keep beside the program. Its content is sorted, with one item a
+// line, so that changes are readable in a diff
 
 // Paths of files are relative to the repository.
-std::string baseline_json(const Snapshot& snapshot, const check::SourceTree& tree, std::string_view version);
+std::string baseline_json(const RunFigures& run, const check::SourceTree& tree, std::string_view version);
 
 // The error says what is wrong, without the file's name.
-trace::Result<Snapshot> read_baseline(std::string_view json);
+trace::Result<RunFigures> read_baseline(std::string_view json);
 
 }  // namespace tapelens::compare

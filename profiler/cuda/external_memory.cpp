@@ -232,7 +232,7 @@ void stand_before(tapelens_symbol symbol, Function& real, Function instead) {
 
 }  // namespace
 
-bool watch_outside() {
+bool watch_external() {
   if (!record::options().cupti) return false;
   g_state.store(State::waits, std::memory_order_release);
   stand_before(TAPELENS_cupti_subscribe, g_subscribe, subscribe);
@@ -241,7 +241,7 @@ bool watch_outside() {
   return true;
 }
 
-void begin_outside(ThreadState& thread) {
+void begin_external(ThreadState& thread) {
   State waits = State::waits;
   if (!g_state.compare_exchange_strong(waits, State::begins)) return;
   // It began before the probe was loaded.
@@ -260,7 +260,7 @@ void begin_outside(ThreadState& thread) {
   record::write_information(thread, "cupti", "on");
 }
 
-void finish_outside() {
+void finish_external() {
   State on = State::on;
   if (g_state.compare_exchange_strong(on, State::over)) cupti::finish();
 }

@@ -48,8 +48,8 @@ class Names {
 };
 
 // A process with its derived data; does not move.
-struct Subject {
-  explicit Subject(std::shared_ptr<const run::ProcessRun> exported)
+struct ExportedProcess {
+  explicit ExportedProcess(std::shared_ptr<const run::ProcessRun> exported)
       : of(std::move(exported)), index(of->index()), process(of->process()), analysis(of->analysis()) {}
 
   std::shared_ptr<const run::ProcessRun> of;
@@ -65,9 +65,9 @@ struct CannotExport {
   trace::Error error;
 };
 
-class Subjects {
+class ExportedProcesses {
  public:
-  Subjects(const run::Run& run, const ExportSelection& wanted);
+  ExportedProcesses(const run::Run& run, const ExportSelection& wanted);
 
   const trace::Recording& recording() const { return run_.recording(); }
   const ExportSelection& wanted() const { return wanted_; }
@@ -76,16 +76,16 @@ class Subjects {
   std::string command() const;  // as typed, printable
 
   // Calls `visit` for each requested process that allocated on a requested device, one after another.
-  void each(const std::function<void(const Subject&)>& visit);
+  void each(const std::function<void(const ExportedProcess&)>& visit);
   // The one of these with the device that has the peak.
-  std::unique_ptr<const Subject> largest();
+  std::unique_ptr<const ExportedProcess> largest();
 
-  // Reports that `fraction` of the work on a subject is done.
-  void progress(const Subject& subject, double fraction) const;
+  // Reports that `fraction` of the work on a process is done.
+  void progress(const ExportedProcess& exported, double fraction) const;
 
  private:
-  std::unique_ptr<Subject> load(uint32_t index);
-  run::Selection selection() const { return {wanted_.process, wanted_.device}; }
+  std::unique_ptr<ExportedProcess> load(uint32_t index);
+  run::DeviceSelection selection() const { return {wanted_.process, wanted_.device}; }
   [[noreturn]] void refuse() const;
 
   const run::Run& run_;
@@ -93,18 +93,19 @@ class Subjects {
   const Names names_;
 };
 
-// Reports progress by rows of a subject.
+// Reports progress by rows of a process.
 class Counted {
  public:
-  Counted(const Subjects& subjects, const Subject& subject, uint64_t rows)
-      : subjects_(subjects), subject_(subject), rows_(rows) {}
+  Counted(const ExportedProcesses& processes, const ExportedProcess& exported, uint64_t rows)
+      : processes_(processes), exported_(exported), rows_(rows) {}
   void one() {
-    if ((++done_ & 0xffff) == 0) subjects_.progress(subject_, static_cast<double>(done_) / static_cast<double>(rows_));
+    if ((++done_ & 0xffff) == 0)
+      processes_.progress(exported_, static_cast<double>(done_) / static_cast<double>(rows_));
   }
 
  private:
-  const Subjects& subjects_;
-  const Subject& subject_;
+  const ExportedProcesses& processes_;
+  const ExportedProcess& exported_;
   const uint64_t rows_;
   uint64_t done_ = 0;
 };

@@ -1,6 +1,6 @@
-#include "cli/snapshot_file.h"
+#include "cli/run_figures_file.h"
 
-#include "analyzer/compare/snapshot.h"
+#include "analyzer/compare/run_figures.h"
 #include "cli/messages.h"
 #include "trace/regular_file.h"
 
@@ -12,9 +12,9 @@ constexpr uint64_t kMostSnapshotBytes = 256 << 20;  // size limit of a baseline
 
 }  // namespace
 
-trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const std::string& label,
-                                               advise::Checks& checks, const compare::FindText& text_of) {
-  trace::Result<compare::Snapshot> made = compare::Snapshot{};
+trace::Result<compare::RunFigures> read_run_figures(const std::string& file, const std::string& label,
+                                                    advise::Checks& checks, const compare::FindText& text_of) {
+  trace::Result<compare::RunFigures> made = compare::RunFigures{};
   if (file.ends_with(".json")) {
     const auto text = trace::read_regular_file(file, kMostSnapshotBytes);
     if (!text) return trace::Error{file + ": cannot be read: " + text.error().message, text.error().kind};
@@ -22,7 +22,7 @@ trace::Result<compare::Snapshot> read_snapshot(const std::string& file, const st
   } else {
     const auto run = run::Run::open(file);
     if (!run) return run.error();
-    made = compare::take_snapshot(*run, &checks, {}, text_of, progress_of_parts());
+    made = compare::figures_of_run(*run, &checks, {}, text_of, progress_of_parts());
     clear_progress_line();
   }
   if (!made) return trace::Error{file + ": " + made.error().message, made.error().kind};

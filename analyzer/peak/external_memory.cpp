@@ -1,12 +1,12 @@
-#include "analyzer/peak/outside.h"
+#include "analyzer/peak/external_memory.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/peak/external_allocations.h"
 #include "analyzer/peak/groups.h"
-#include "analyzer/peak/taken.h"
 
 namespace tapelens::peak {
 namespace {
@@ -54,21 +54,21 @@ class Segments {
     }
   }
 
-  bool has(const Taken& taken) const {
-    if (taken.address == 0) return false;  // physical memory that is nowhere
+  bool has(const ExternalAllocation& allocation) const {
+    if (allocation.address == 0) return false;  // physical memory that is nowhere
     // Candidates begin at or before its address; a candidate must contain the address.
-    for (auto at = by_address_.upper_bound(taken.address); at != by_address_.begin();) {
+    for (auto at = by_address_.upper_bound(allocation.address); at != by_address_.begin();) {
       --at;
       const OwnSegment& s = at->second;
-      if (s.past > taken.address && share(s, taken) > 0.5) return true;
-      if (taken.address - s.address > longest_) break;
+      if (s.past > allocation.address && share(s, allocation) > 0.5) return true;
+      if (allocation.address - s.address > longest_) break;
     }
     return false;
   }
 
  private:
   // The overlap as a fraction of the shorter life.
-  static double share(const OwnSegment& a, const Taken& b) {
+  static double share(const OwnSegment& a, const ExternalAllocation& b) {
     const double both = static_cast<double>(std::min(a.end, b.end)) - static_cast<double>(std::max(a.begin, b.begin));
     const double shorter = static_cast<double>(std::min(a.end - a.begin, b.end - b.begin));
     if (shorter <= 0) return both >= -kClocks ? 1 : 0;
@@ -92,26 +92,26 @@ StepCurve curve_of(std::vector<Change>& changes) {
   return curve;
 }
 
-void add(std::vector<Change>& changes, const Taken& taken) {
-  changes.push_back({taken.begin, taken.bytes});
-  if (taken.end != kNever.ns) changes.push_back({taken.end, -taken.bytes});
+void add(std::vector<Change>& changes, const ExternalAllocation& allocation) {
+  changes.push_back({allocation.begin, allocation.bytes});
+  if (allocation.end != kNever.ns) changes.push_back({allocation.end, -allocation.bytes});
 }
 
 int64_t most(const StepCurve& curve) { return curve.value.empty() ? 0 : std::ranges::max(curve.value); }
 
 std::optional<DeviceUse> most_in_use(const Process& p, DeviceId device, const DeviceMemory& memory,
-                                     const StepCurve& outside, const StepCurve& unused, Time until) {
+                                     const StepCurve& external, const StepCurve& unused, Time until) {
   std::optional<DeviceUse> found;
   const auto& all = p.device_usage;
   for (const model::DeviceUsageId row : all.ids()) {
     const Time time = all.time[row];
     if (all.device[row] != device || time > until || (found && all.used[row] <= found->used)) continue;
-    found = {time, all.total[row], all.used[row], {memory.reserved.at(time)}, {outside.at(time)}, {unused.at(time)}};
+    found = {time, all.total[row], all.used[row], {memory.reserved.at(time)}, {external.at(time)}, {unused.at(time)}};
   }
   return found;
 }
 
-OutsidePlace place_of(const Process& p, const model::Text& text, model::OperatorId op) {
+FirstRequest request_of(const Process& p, const model::Text& text, model::OperatorId op) {
   const model::FrameId frame = model::source_frame(text, model::stack_of(p, text, op));
   return {std::string(text.string(p.operators.name[op])),
           std::string(text.string(text.module_path[model::module_of(p, op)])),
@@ -125,32 +125,32 @@ struct OfLibrary {
   int64_t first_time = kNever.ns;
   model::OperatorId first;
 
-  void take(const Taken& taken) {
-    add(changes, taken);
+  void take(const ExternalAllocation& allocation) {
+    add(changes, allocation);
     ++allocations;
-    if (!taken.op || taken.begin >= first_time) return;
-    first_time = taken.begin;
-    first = taken.op;
+    if (!allocation.op || allocation.begin >= first_time) return;
+    first_time = allocation.begin;
+    first = allocation.op;
   }
 };
 
 }  // namespace
 
-std::optional<Outside> outside_memory(const Process& p, const model::Text& text, DeviceId device,
-                                      const DeviceMemory& memory, Time moment) {
+std::optional<ExternalMemory> external_memory(const Process& p, const model::Text& text, DeviceId device,
+                                              const DeviceMemory& memory, Time moment) {
   if (p.outside_events.rows() == 0 && p.virtual_memory.rows() == 0 && p.memory_pools.rows() == 0) return {};
-  Outside out;
+  ExternalMemory out;
   for (const OutsideEventId row : p.outside_events.ids()) {
     if (p.outside_events.change[row] == OutsideChange::ended && !out.until) out.until = p.outside_events.time[row];
   }
   const Segments own(segments_of(p, device));
   std::vector<Change> all, host;
   std::map<std::string, OfLibrary> by_library;
-  for (const Taken& taken : taken_of(p, device, out.unmatched)) {
-    if (taken.memory == OutsideMemory::host) add(host, taken);
-    if (!is_of_device(taken.memory) || own.has(taken)) continue;
-    add(all, taken);
-    by_library[std::string(taken.library ? text.string(taken.library) : "")].take(taken);
+  for (const ExternalAllocation& allocation : external_allocations(p, device, out.unmatched)) {
+    if (allocation.memory == OutsideMemory::host) add(host, allocation);
+    if (!is_of_device(allocation.memory) || own.has(allocation)) continue;
+    add(all, allocation);
+    by_library[std::string(allocation.library ? text.string(allocation.library) : "")].take(allocation);
   }
   const StepCurve curve = curve_of(all);
   out.host_peak.value = most(curve_of(host));
@@ -162,13 +162,13 @@ std::optional<Outside> outside_memory(const Process& p, const model::Text& text,
   for (auto& [library, of] : by_library) {
     const StepCurve of_library = curve_of(of.changes);
     out.libraries.push_back({library, {of_library.at(moment)}, {most(of_library)}, of.allocations, {}});
-    if (of.first) out.libraries.back().first = place_of(p, text, of.first);
+    if (of.first) out.libraries.back().first = request_of(p, text, of.first);
   }
-  std::ranges::stable_sort(out.libraries, [](const OutsideLibrary& a, const OutsideLibrary& b) {
+  std::ranges::stable_sort(out.libraries, [](const ExternalLibrary& a, const ExternalLibrary& b) {
     return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.peak > b.peak;
   });
   StepCurve reserved, unused;
-  for (const PoolChange& change : pool_changes(p, device)) {
+  for (const PoolDelta& change : pool_changes(p, device)) {
     reserved.add(Time{change.time}, change.reserved);
     unused.add(Time{change.time}, change.unused);
   }

@@ -1,4 +1,4 @@
-#include "analyzer/peak/taken.h"
+#include "analyzer/peak/external_allocations.h"
 
 #include <algorithm>
 #include <map>
@@ -20,8 +20,8 @@ struct Event {
 };
 
 // Events by their own time, not by the time of their record. Within one time, the order of the records stays.
-template <class Table, class Wanted>
-auto in_order(const Table& all, Wanted is_wanted) {
+template <class Table, class Predicate>
+auto in_order(const Table& all, Predicate is_wanted) {
   using Row = typename Table::Id;
   std::vector<Event<Row>> events;
   for (const Row row : all.ids()) {
@@ -31,7 +31,7 @@ auto in_order(const Table& all, Wanted is_wanted) {
   return events;
 }
 
-void take_memory(const Process& p, DeviceId device, std::vector<Taken>& all, uint64_t& unmatched) {
+void take_memory(const Process& p, DeviceId device, std::vector<ExternalAllocation>& all, uint64_t& unmatched) {
   const auto& events = p.outside_events;
   std::unordered_map<uint64_t, size_t> alive;  // by address
   for (const auto& [time, row] : in_order(
@@ -55,7 +55,7 @@ void take_memory(const Process& p, DeviceId device, std::vector<Taken>& all, uin
 // has no known handle and is left out.
 class Physical {
  public:
-  Physical(const Process& p, DeviceId device, std::vector<Taken>& all) : all_(all) {
+  Physical(const Process& p, DeviceId device, std::vector<ExternalAllocation>& all) : all_(all) {
     const auto& events = p.virtual_memory;
     for (const auto& [time, row] : in_order(events, [](auto) { return true; })) {
       const uint64_t handle = events.handle[row], address = events.address[row];
@@ -85,13 +85,13 @@ class Physical {
 
  private:
   struct Alive {
-    size_t taken;  // in all_
+    size_t allocation;  // in all_
     uint64_t references;
   };
   using Handles = std::unordered_map<uint64_t, Alive>;
 
   void end(Handles::iterator of, int64_t time) {
-    all_[of->second.taken].end = time;
+    all_[of->second.allocation].end = time;
     alive_.erase(of);
   }
   void release(uint64_t handle, int64_t time) {
@@ -102,8 +102,8 @@ class Physical {
     const auto found = alive_.find(handle);
     if (found == alive_.end() || !mapped_.emplace(address, handle).second) return;
     ++found->second.references;
-    Taken& taken = all_[found->second.taken];
-    if (taken.address == 0) taken.address = address;
+    ExternalAllocation& allocation = all_[found->second.allocation];
+    if (allocation.address == 0) allocation.address = address;
   }
   void unmap(uint64_t address, uint64_t bytes, int64_t time) {
     auto at = mapped_.lower_bound(address);
@@ -113,27 +113,27 @@ class Physical {
     }
   }
 
-  std::vector<Taken>& all_;
+  std::vector<ExternalAllocation>& all_;
   Handles alive_;
   std::map<uint64_t, uint64_t> mapped_;  // address to handle, of live mappings
 };
 
 }  // namespace
 
-std::vector<Taken> taken_of(const Process& p, DeviceId device, uint64_t& unmatched) {
-  std::vector<Taken> all;
+std::vector<ExternalAllocation> external_allocations(const Process& p, DeviceId device, uint64_t& unmatched) {
+  std::vector<ExternalAllocation> all;
   take_memory(p, device, all, unmatched);
   Physical(p, device, all);
   return all;
 }
 
-std::vector<PoolChange> pool_changes(const Process& p, DeviceId device) {
+std::vector<PoolDelta> pool_changes(const Process& p, DeviceId device) {
   struct Had {
     int64_t reserved = 0, unused = 0;
   };
   const auto& events = p.memory_pools;
   std::unordered_map<uint64_t, Had> pools;  // by address
-  std::vector<PoolChange> changes;
+  std::vector<PoolDelta> changes;
   for (const auto& [time, row] : in_order(events, [&](auto of) { return events.device[of] == device; })) {
     Had& had = pools[events.address[row]];
     const bool is_gone = events.change[row] == model::PoolChange::destroyed;
