@@ -1,5 +1,5 @@
-// The measurements of one run from its recording, for every search: memory, steps, compiled graphs, and what the
-// recording lacks.
+// The measurements of one run from its recording, for every search: memory, steps, compiled graphs, and the
+// data that was lost.
 #pragma once
 
 #include <cstdint>

@@ -66,7 +66,7 @@ def plain(nodes, values):
 
 
 # Libraries of CUDA choose a kernel by the alignment of its addresses, up to this one. So a slice of the stack must have
-# that of a tensor of its own.
+# that of a separate tensor.
 ALIGNMENT = 256  # bytes
 
 

@@ -73,8 +73,8 @@ void load(const std::string& path) {
   if (plugin == nullptr) {
     observe::say(path + ": has no rewrites (TAPELENS_REWRITES registers them)");
   } else if (plugin->interface != RewriteInterface::kVersion) {
-    observe::say(path + ": was built for version " + std::to_string(plugin->interface) +
-                 " of the interface, but this is version " + std::to_string(RewriteInterface::kVersion));
+    observe::say(path + ": was built for interface version " + std::to_string(plugin->interface) +
+                 ", this Tapelens has version " + std::to_string(RewriteInterface::kVersion));
   } else if (!is_same_minor(plugin->built_for, TORCH_VERSION)) {
     observe::say(path + ": was built for PyTorch " + plugin->built_for + ", this is " TORCH_VERSION);
   } else {

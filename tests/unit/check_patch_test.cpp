@@ -66,7 +66,7 @@ TEST(UnifiedDiff, IsReadAsItIsWritten) {
 
 TEST(UnifiedDiff, OfGitAndOfDiffIsFollowedToTheLetter) {
   const std::string git =
-      "From: somebody\n\ndiff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
+      "From: author\n\ndiff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
       "@@ -1,3 +1,3 @@ def f():\n a\n\n-b\n+B\n\\ No newline at end of file\n";
   const auto read = read_unified_diff(git);
   ASSERT_TRUE(read) << read.error().message;

@@ -263,7 +263,7 @@ TEST(Columns, EachHasAReader) {
             is_read = subject->shows(key);
           }
           EXPECT_TRUE(is_there) << name << ": no scene has rows of its table";
-          EXPECT_TRUE(!is_there || is_read) << name << " has no reader: whatever is in it, a user sees the same";
+          EXPECT_TRUE(!is_there || is_read) << name << " has no reader: its values change no output";
         },
         trace::column<T>);
   });

@@ -43,8 +43,8 @@ TEST(Markdown, TablesHaveAlignedColumnsAndTheLastOneWraps) {
 }
 
 TEST(Markdown, ATableThatIsTooWideIsAListOfItsCells) {
-  EXPECT_EQ(shown("| what | how |\n| --- | --- |\n| a long first cell | use this |\n", 20),
-            "  what\n    how\n  a long first cell\n    use this\n");
+  EXPECT_EQ(shown("| name | use |\n| --- | --- |\n| a long first cell | use this |\n", 20),
+            "  name\n    use\n  a long first cell\n    use this\n");
 }
 
 TEST(Markdown, CommentsAndPicturesAreLeftOut) {

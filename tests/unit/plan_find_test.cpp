@@ -17,7 +17,7 @@ using experiment::Outcome;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-// 20 GiB as it is, 16 lossless, 12 bitwise, and between 12 and 6 with a recompute budget of 5 % to 34 %.
+// 20 GiB without rewrites, 16 lossless, 12 bitwise, and between 12 and 6 with a recompute budget of 5 % to 34 %.
 // Offloading frees 2 more.
 double gibibytes(const policy::RewriteSettings& settings) {
   if (!settings.allowed.empty()) return settings.level == "bitwise" ? 3.5 : 4;
@@ -56,7 +56,7 @@ class Program final : public experiment::Runs {
   bool is_on_gpu = true;
   Bytes device{};  // 0: any request is served
   bool has_roomy = false;
-  int64_t allocated_percent = 100;  // of the memory that the allocator reserves
+  int64_t allocated_percent = 100;  // tensors, as a share of reserved memory
   size_t interrupted_after = 100;
   std::vector<std::string> asked, told, small_runs;
 
@@ -183,7 +183,7 @@ TEST(Plan, TheHostsMemoryIsALimitOfTheChoicesThatOffload) {
   EXPECT_EQ(options_of(choice), "--apply recompute --recompute-budget 34% --allow offload --host-memory 8589934592");
   for (const Tried& tried : plan.tried) EXPECT_EQ(tried.choice.host_memory.has_value(), tried.choice.offloads);
   EXPECT_EQ(plan_for(none, 5, 0).stop, Stop::too_small);
-  EXPECT_EQ(none.asked, (std::vector<std::string>{"as it is", "recompute 34%"})) << "there is no memory to offload to";
+  EXPECT_EQ(none.asked, (std::vector<std::string>{"as it is", "recompute 34%"})) << "the host has no memory for offloaded saves";
 }
 
 TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {

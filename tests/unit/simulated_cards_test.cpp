@@ -105,7 +105,7 @@ TEST(GpuSettings, AreReadAsTheyWereWritten) {
   settings.threads_per_processor = 2048;
   settings.cuda = 13020;
   settings.cudnn_workspace = UINT64_MAX;
-  std::strcpy(settings.name, "NVIDIA H100 80GB HBM3; what else");
+  std::strcpy(settings.name, "NVIDIA H100 80GB HBM3; PCIe; x");
   char text[512];
   const int length = write(settings, text, sizeof(text));
   ASSERT_EQ(static_cast<size_t>(length), std::strlen(text));

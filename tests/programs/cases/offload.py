@@ -1,4 +1,4 @@
-"""offload.py FUNCTION: programs on CUDA whose saves are offloaded. Each prints a digest of what it computed."""
+"""offload.py FUNCTION: programs on CUDA whose saves are offloaded. Each prints a digest of its results."""
 
 import os
 import sys
@@ -171,7 +171,7 @@ def threads():
 
 
 def own_pinned_memory():
-    """The program copies by pinned memory itself, on a stream of its own."""
+    """The program copies by pinned memory itself, on a separate stream."""
     net, x = made()
     host, side = torch.empty_like(x, device="cpu", pin_memory=True), torch.cuda.Stream()
     for step in range(4):
