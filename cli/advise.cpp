@@ -55,7 +55,7 @@ std::string rendered(const AdviseCommand& command, const report::Report& report,
                      size_t entry) {
   report::Rendering how{style_of(command.output, command.color), rules_of(checks), report.advice->sources,
                         TAPELENS_VERSION};
-  how.extent = {command.all, entry};
+  how.selection = {command.all, entry};
   how.style.rows = command.top_given ? static_cast<size_t>(command.top) : SIZE_MAX;
   return report::format_of(command.format)->advice(report, how);
 }

@@ -17,15 +17,16 @@ constexpr std::array<std::pair<EventCategory, const char*>, 7> kCategories = {
      {EventCategory::step, "step"},
      {EventCategory::phase, "phase"},
      {EventCategory::range, "record_function"}}};
-constexpr std::array<std::pair<Note, const char*>, 9> kNotes = {{{Note::bytes, "bytes"},
-                                                                 {Note::node, "node"},
-                                                                 {Note::field, "field"},
-                                                                 {Note::module, "module"},
-                                                                 {Note::line, "line"},
-                                                                 {Note::made_by, "operator"},
-                                                                 {Note::layout, "layout"},
-                                                                 {Note::held, "held_ns"},
-                                                                 {Note::allocated, "allocated_bytes"}}};
+constexpr std::array<std::pair<DebugAnnotation, const char*>, 9> kNotes = {
+    {{DebugAnnotation::bytes, "bytes"},
+     {DebugAnnotation::node, "node"},
+     {DebugAnnotation::field, "field"},
+     {DebugAnnotation::module, "module"},
+     {DebugAnnotation::line, "line"},
+     {DebugAnnotation::made_by, "operator"},
+     {DebugAnnotation::layout, "layout"},
+     {DebugAnnotation::held, "held_ns"},
+     {DebugAnnotation::allocated, "allocated_bytes"}}};
 
 }  // namespace
 
@@ -64,13 +65,13 @@ void Packets::name(EventCategory category, uint64_t name_number) {
   packet_.mutable_track_event()->set_name_iid(name_number);
 }
 
-void Packets::note(Note name, trace::Bytes value) {
+void Packets::note(DebugAnnotation name, trace::Bytes value) {
   auto* note = packet_.mutable_track_event()->add_debug_annotations();
   note->set_name_iid(static_cast<uint64_t>(name));
   note->set_int_value(value.value);
 }
 
-void Packets::note(Note name, uint64_t text_number) {
+void Packets::note(DebugAnnotation name, uint64_t text_number) {
   auto* note = packet_.mutable_track_event()->add_debug_annotations();
   note->set_name_iid(static_cast<uint64_t>(name));
   note->set_string_value_iid(text_number);

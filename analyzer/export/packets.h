@@ -17,7 +17,7 @@ namespace tapelens::exporting {
 // The category by which Perfetto filters events.
 enum class EventCategory : uint8_t { op = 1, module, evaluation, save, step, phase, range };
 // Named values of an event.
-enum class Note : uint8_t { bytes = 1, node, field, module, line, made_by, layout, held, allocated };
+enum class DebugAnnotation : uint8_t { bytes = 1, node, field, module, line, made_by, layout, held, allocated };
 
 // Kinds of names and texts. Keys are unique within a kind.
 enum class NameOf : uint8_t { op, module, evaluation, save, release, step, phase, range };
@@ -53,8 +53,8 @@ class Packets {
   perfetto::TrackDescriptor& track(TrackId id, std::string_view name, TrackId parent = {});
   perfetto::TrackEvent& event(perfetto::TrackEvent::Type type, TrackId track, trace::Time time);
   void name(EventCategory category, uint64_t name_number);
-  void note(Note name, trace::Bytes value);
-  void note(Note name, uint64_t text_number);
+  void note(DebugAnnotation name, trace::Bytes value);
+  void note(DebugAnnotation name, uint64_t text_number);
   void put();
 
   void end(TrackId track, trace::Time time);

@@ -124,15 +124,16 @@ void ThreadSlices::close_to(ThreadId thread, size_t depth) {
   for (; around.size() > depth; around.pop_back()) out_.end(tracks_.thread(thread), around.back().end);
 }
 
-void ThreadSlices::note_string(Note note, StringId string) {
+void ThreadSlices::note_string(DebugAnnotation note, StringId string) {
   if (!string) return;
   out_.note(note, out_.text(TextOf::string, string.value, [&] { return processes_.names()[string]; }));
 }
 
 void ThreadSlices::note_place(ModuleId module, StackId stack) {
-  if (module) note_string(Note::module, processes_.text().module_path[module]);
+  if (module) note_string(DebugAnnotation::module, processes_.text().module_path[module]);
   if (const FrameId frame = processes_.names().source_frame(stack)) {
-    out_.note(Note::line, out_.text(TextOf::frame, frame.value, [&] { return processes_.names().source(frame); }));
+    out_.note(DebugAnnotation::line,
+              out_.text(TextOf::frame, frame.value, [&] { return processes_.names().source(frame); }));
   }
 }
 
@@ -157,7 +158,7 @@ void ThreadSlices::describe(const Slice& slice) {
     case Kind::op: {
       const OperatorId op{slice.row};
       name(EventCategory::op, NameOf::op, p_.operators.name[op], "(operator)");
-      if (allocated_[op.value] > 0) out_.note(Note::allocated, Bytes{allocated_[op.value]});
+      if (allocated_[op.value] > 0) out_.note(DebugAnnotation::allocated, Bytes{allocated_[op.value]});
       note_place(module_of(p_, op), stack_of(p_, text, op));
       break;
     }
@@ -180,16 +181,16 @@ void ThreadSlices::save(SaveId id) {
   out_.name(EventCategory::save, name_of_save(NameOf::save, "save ", node, p_.saves.field[id]));
   if (p_.saves.released[id] != kNever) {
     event.add_flow_ids(tracks_.flow(id));
-    out_.note(Note::held, Bytes{p_.saves.released[id].ns - p_.saves.time[id].ns});
+    out_.note(DebugAnnotation::held, Bytes{p_.saves.released[id].ns - p_.saves.time[id].ns});
   }
-  if (allocation) out_.note(Note::bytes, p_.allocations.bytes[allocation]);
-  note_string(Note::node, p_.nodes.type[node]);
-  note_string(Note::field, p_.saves.field[id]);
+  if (allocation) out_.note(DebugAnnotation::bytes, p_.allocations.bytes[allocation]);
+  note_string(DebugAnnotation::node, p_.nodes.type[node]);
+  note_string(DebugAnnotation::field, p_.saves.field[id]);
   if (const LayoutId layout = p_.saves.layout[id]) {
-    out_.note(Note::layout,
+    out_.note(DebugAnnotation::layout,
               out_.text(TextOf::layout, layout.value, [&] { return text::printable(layout_text(text, layout)); }));
   }
-  note_string(Note::made_by, p_.operators.name[op]);
+  note_string(DebugAnnotation::made_by, p_.operators.name[op]);
   if (op) note_place(module_of(p_, op), stack_of(p_, text, op));
   out_.put();
 }
@@ -211,7 +212,7 @@ void ThreadSlices::release(SaveId id) {
   out_.name(EventCategory::save, name_of_save(NameOf::release, "release ", node, p_.saves.field[id]));
   event.add_terminating_flow_ids(tracks_.flow(id));
   if (const AllocationId allocation = p_.saves.allocation[id]) {
-    out_.note(Note::bytes, p_.allocations.bytes[allocation]);
+    out_.note(DebugAnnotation::bytes, p_.allocations.bytes[allocation]);
   }
   out_.put();
 }

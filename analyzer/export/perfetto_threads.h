@@ -57,7 +57,7 @@ class ThreadSlices {
   void close_to(ThreadId thread, size_t depth);
   void describe(const Slice& slice);
   void note_place(ModuleId module, StackId stack);
-  void note_string(Note note, StringId string);
+  void note_string(DebugAnnotation note, StringId string);
   void save(SaveId id);
   void release(SaveId id);
   uint64_t name_of_save(NameOf kind, std::string_view prefix, NodeId node, StringId field);

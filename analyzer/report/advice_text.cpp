@@ -204,13 +204,13 @@ void add_whole_entry(Page& page, const Report& r, const Entry& entry, size_t num
   }
 }
 
-bool is_shown(const Entry& entry, const EntrySelection& extent) { return extent.all || !entry.is_small; }
+bool is_shown(const Entry& entry, const EntrySelection& selection) { return selection.all || !entry.is_small; }
 
 // Numbers of the omitted small entries, at which the shown numbers have gaps.
-std::vector<size_t> not_shown(const Advice& advice, const EntrySelection& extent) {
+std::vector<size_t> not_shown(const Advice& advice, const EntrySelection& selection) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < advice.entries.size(); ++i) {
-    if (!is_shown(advice.entries[i], extent)) numbers.push_back(i + 1);
+    if (!is_shown(advice.entries[i], selection)) numbers.push_back(i + 1);
   }
   return numbers;
 }
@@ -243,7 +243,7 @@ size_t add_small(Page& page, const Report& r) {
 }
 
 // The first title has the names of the columns beside it.
-void add_sections(Page& page, const Report& r, const EntrySelection& extent) {
+void add_sections(Page& page, const Report& r, const EntrySelection& selection) {
   const Advice& advice = *r.advice;
   size_t left_out = 0, total = 0;
   bool is_first = true;
@@ -252,7 +252,7 @@ void add_sections(Page& page, const Report& r, const EntrySelection& extent) {
     for (size_t i = 0; i < advice.entries.size(); ++i) {
       const Entry& entry = advice.entries[i];
       if (entry.is_small || entry.kind < section.first || entry.kind > section.last) continue;
-      if (total == page.rows() || (!extent.all && shown == section.most)) {
+      if (total == page.rows() || (!selection.all && shown == section.most)) {
         ++left_out;
         continue;
       }
@@ -265,16 +265,16 @@ void add_sections(Page& page, const Report& r, const EntrySelection& extent) {
         is_first = false;
       }
       ++total;
-      if (extent.all) {
+      if (selection.all) {
         add_whole_entry(page, r, entry, i + 1);
       } else {
         add_entry(page, r, entry, i + 1);
       }
     }
   }
-  if (extent.all) total += add_small(page, r);
+  if (selection.all) total += add_small(page, r);
   std::string more = left_out > 0 ? plural(left_out, "more entry", "more entries") : "";
-  if (const std::vector<size_t> small = not_shown(advice, extent); !small.empty()) {
+  if (const std::vector<size_t> small = not_shown(advice, selection); !small.empty()) {
     more += (more.empty() ? "" : "; ") + std::string(small.size() == 1 ? "entry " : "entries ") + numbers_text(small) +
             (small.size() == 1 ? ", which lowers" : ", which lower") + " the peak by less than 1 %, or not at all";
   }
@@ -283,7 +283,7 @@ void add_sections(Page& page, const Report& r, const EntrySelection& extent) {
   page.paragraph("", (total == 0 ? "" : "and ") + more + ": --all", Paint::dim);
 }
 
-void add_remaining(Page& page, const Report& r, const EntrySelection& extent) {
+void add_remaining(Page& page, const Report& r, const EntrySelection& selection) {
   constexpr size_t kShown = 4;
   constexpr int64_t kWorth = 10;  // divisor of the peak after all fixes: the least bytes to show
   const Advice& advice = *r.advice;
@@ -291,7 +291,7 @@ void add_remaining(Page& page, const Report& r, const EntrySelection& extent) {
   size_t shown = 0;
   Bytes rest = advice.peak_after_all;
   for (const advise::Remaining& left : advice.left) {
-    if (!extent.all && (shown == kShown || left.bytes.value < advice.peak_after_all.value / kWorth)) continue;
+    if (!selection.all && (shown == kShown || left.bytes.value < advice.peak_after_all.value / kWorth)) continue;
     if (shown++ == 0) {
       page.heading(advice.findings.empty() ? "What holds the peak"
                                            : "Not covered by any check, alive at the peak then");
@@ -442,11 +442,11 @@ std::string remaining_text(const advise::Remaining& left) {
   return text + ": " + (left.largest_bytes < left.bytes ? bytes_text(left.largest_bytes) + " of it " : "") + largest;
 }
 
-std::string advice_text(const Report& r, const Style& style, const EntrySelection& extent) {
+std::string advice_text(const Report& r, const Style& style, const EntrySelection& selection) {
   const Advice& advice = *r.advice;
   Page page(style);
-  if (extent.entry > 0) {
-    add_whole_entry(page, r, advice.entries[extent.entry - 1], extent.entry);
+  if (selection.entry > 0) {
+    add_whole_entry(page, r, advice.entries[selection.entry - 1], selection.entry);
     return page.take();
   }
   if (const std::string reserved = reserved_headline(r); !reserved.empty()) page.paragraph("", reserved, Paint::bold);
@@ -479,8 +479,8 @@ std::string advice_text(const Report& r, const Style& style, const EntrySelectio
     for (const std::string& check : advice.checks) checks += (checks.empty() ? "" : ", ") + check;
     if (!checks.empty()) page.paragraph("Checked: ", checks, Paint::dim);
   }
-  add_sections(page, r, extent);
-  add_remaining(page, r, extent);
+  add_sections(page, r, selection);
+  add_remaining(page, r, selection);
   add_allocator(page, r);
   add_gaps(page, r);
   add_next_commands(page, r);

@@ -17,7 +17,7 @@ struct EntrySelection {
   size_t entry = 0;  // only this entry, with all of its evidence; counted from 1; 0: no choice
 };
 // Shows `style.rows` entries and the number of the others.
-std::string advice_text(const Report& report, const text::Style& style, const EntrySelection& extent = {});
+std::string advice_text(const Report& report, const text::Style& style, const EntrySelection& selection = {});
 
 // A short list of the first few findings, for a report.
 void add_findings(text::Page& page, const Report& report);

@@ -30,7 +30,7 @@ struct Rendering {
   std::vector<Rule> rules = {};          // rules of the checks that ran
   check::SourceTree tree = {};           // contains the locations of findings
   std::string_view version = "unknown";  // of Tapelens
-  EntrySelection extent = {};            // of findings, in text
+  EntrySelection selection = {};         // of findings, in text
 };
 
 struct Format {

@@ -443,6 +443,6 @@ std::string text(const Report& report, const Style& style) {
 constinit extern const Format kText{
     .name = "text",
     .report = [](const Report& r, const Rendering& how) { return text(r, how.style); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.extent); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.selection); }};
 
 }  // namespace tapelens::report

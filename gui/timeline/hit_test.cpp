@@ -18,7 +18,7 @@ peak::Moment HitTest::highest_at(int x) const {
 }
 
 AllocationId HitTest::allocation_at(QPoint place) const {
-  if (!session.has(Part::blocks) || lanes.at(place) != Lane::blocks) return {};
+  if (!session.has(Part::blocks) || lanes.at(place) != LaneKind::blocks) return {};
   const int64_t byte = bytes.byte_of((place.y() - lanes.blocks.top() + 0.5) * scene.ratio);
   const picture::Blocks& blocks = *scene.subject.blocks;
   if (const AllocationId here = blocks.at(time_at(place.x()), byte)) return here;

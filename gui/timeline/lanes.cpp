@@ -51,22 +51,22 @@ Lanes::Lanes(const Session& session, QSize size, int text_height, int gutter_wid
   }
 }
 
-Lane Lanes::at(QPoint place) const {
-  const std::pair<const QRect*, Lane> all[] = {{&minimap, Lane::minimap},
-                                               {&axis, Lane::axis},
-                                               {&bands, Lane::bands},
-                                               {&curve, Lane::curve},
-                                               {&blocks, Lane::blocks}};
+LaneKind Lanes::at(QPoint place) const {
+  const std::pair<const QRect*, LaneKind> all[] = {{&minimap, LaneKind::minimap},
+                                                   {&axis, LaneKind::axis},
+                                                   {&bands, LaneKind::bands},
+                                                   {&curve, LaneKind::curve},
+                                                   {&blocks, LaneKind::blocks}};
   for (const auto& [where, lane] : all) {
     if (where->contains(place)) return lane;
   }
   for (const Other& other : others) {
-    if (other.where.contains(place)) return Lane::other;
+    if (other.where.contains(place)) return LaneKind::other;
   }
   for (const Thread& thread : threads) {
-    if (thread.where.contains(place)) return Lane::track;
+    if (thread.where.contains(place)) return LaneKind::track;
   }
-  return Lane::none;
+  return LaneKind::none;
 }
 
 }  // namespace tapelens::gui

@@ -10,7 +10,7 @@
 
 namespace tapelens::gui {
 
-enum class Lane : uint8_t { none, minimap, axis, bands, curve, blocks, other, track };
+enum class LaneKind : uint8_t { none, minimap, axis, bands, curve, blocks, other, track };
 
 struct Lanes {
   Lanes(const Session& session, QSize size, int text_height, int gutter);
@@ -30,7 +30,7 @@ struct Lanes {
   int row_height = 0;    // height of a thread's rows
   int least_height = 0;  // least height that fits all lanes
 
-  Lane at(QPoint place) const;
+  LaneKind at(QPoint place) const;
   int picture_left() const { return curve.left(); }
   int picture_width() const { return curve.width(); }
 };

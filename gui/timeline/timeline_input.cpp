@@ -29,8 +29,8 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   scene();
   pressed_ = dragged_ = event->pos();
   has_moved_ = false;
-  const Lane lane = lanes_->at(pressed_);
-  if (lane == Lane::minimap) {
+  const LaneKind lane = lanes_->at(pressed_);
+  if (lane == LaneKind::minimap) {
     drag_ = Drag::minimap;
     mouseMoveEvent(event);
   } else if ((event->modifiers() & Qt::ShiftModifier) != 0) {
@@ -97,17 +97,17 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
   scene();
   const QPoint place = event->pos();
   switch (lanes_->at(place)) {
-    case Lane::bands:
+    case LaneKind::bands:
       if (const Interval* step = hit().step_at(place)) show_interval(*step);
       break;
-    case Lane::track:
+    case LaneKind::track:
       if (const uint32_t span = hit().span_at(place); span != UINT32_MAX) {
         Interval when = picture::span_time(session_.subject().of.process, span);
         when.end = std::min(when.end, session_.document()->facts().duration);
         show_interval(when);
       }
       break;
-    case Lane::blocks:
+    case LaneKind::blocks:
       if (const AllocationId id = hit().allocation_at(place)) {
         const Process& p = session_.subject().of.process;
         show_interval({p.allocations.time[id], std::min(p.freed(id), p.duration)});
@@ -129,21 +129,21 @@ void TimelineView::click(QPoint place) {
     return;
   }
   switch (lanes_->at(place)) {
-    case Lane::blocks:
+    case LaneKind::blocks:
       next.allocation = hit().allocation_at(place);
       break;
-    case Lane::curve:
-    case Lane::axis:
+    case LaneKind::curve:
+    case LaneKind::axis:
       next.at = hit().highest_at(place.x());
       if (next.at->time == session_.subject().device.when.time) next.at.reset();
       break;
-    case Lane::bands: {
+    case LaneKind::bands: {
       const Interval* step = hit().step_at(place);
       const model::Bands& bands = session_.subject().of.bands;
       next.step = step == nullptr ? UINT32_MAX : bands.first_step + static_cast<uint32_t>(step - bands.steps.data());
       break;
     }
-    case Lane::other:
+    case LaneKind::other:
       for (const Lanes::Other& other : lanes_->others) {
         if (!other.where.contains(place)) continue;
         next.subject = other.subject;
@@ -176,7 +176,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
   const Time whole = session_.document()->facts().duration;
   cursor_ = event->position().toPoint();
   const QPointF notches = QPointF(event->angleDelta()) / 120.0;
-  const bool is_bytes = (event->modifiers() & Qt::ControlModifier) != 0 && lanes_->at(*cursor_) == Lane::blocks &&
+  const bool is_bytes = (event->modifiers() & Qt::ControlModifier) != 0 && lanes_->at(*cursor_) == LaneKind::blocks &&
                         session_.has(Part::blocks);
   if (is_bytes) {
     const picture::ByteAxis axis = byte_axis();
@@ -315,20 +315,20 @@ bool TimelineView::is_small_line(QPoint place) const {
 QString TimelineView::tip_at(QPoint place) const {
   if (const model::OutOfMemoryId request = out_of_memory_at(place)) return out_of_memory_tip(session_, request);
   switch (lanes_->at(place)) {
-    case Lane::blocks:
+    case LaneKind::blocks:
       if (is_small_line(place)) return small_tip(session_.subject());
       return hovered_ ? allocation_tip(session_, hovered_) : QString();
-    case Lane::curve:
+    case LaneKind::curve:
       return column_tip(*scene_, hit().column_at(place.x()));
-    case Lane::bands: {
+    case LaneKind::bands: {
       const Interval* step = hit().step_at(place);
       return step == nullptr ? QString() : step_tip(session_, *step, hit().time_at(place.x()));
     }
-    case Lane::track: {
+    case LaneKind::track: {
       const uint32_t span = hit().span_at(place);
       return span == UINT32_MAX ? QString() : span_tip(session_, span);
     }
-    case Lane::other:
+    case LaneKind::other:
       for (const Lanes::Other& other : lanes_->others) {
         if (other.where.contains(place)) return subject_tip(session_.document()->subject(other.subject));
       }

@@ -15,8 +15,8 @@
 namespace tapelens::check {
 namespace {
 
+using collected::CollectedOutput;
 using collected::Collection;
-using collected::Output;
 
 enum Variant : uint32_t {
   kReduced = 0,  // each output can be reduced alone
@@ -153,12 +153,12 @@ class CollectedOutputs final : public Check {
   static void add_all(const Context& context, const Collection& one, Variant variant, Sink& sink) {
     const Process& p = context.process;
     Bytes all;
-    for (const Output& output : one.outputs) all += p.allocations.bytes[output.allocation];
+    for (const CollectedOutput& output : one.outputs) all += p.allocations.bytes[output.allocation];
     const bool has_variable = !is_direct(context, one);
     const Bytes temporaries = in_the_loop(context, one);
     bool is_first = true;
     for (size_t i = 0; i < one.outputs.size(); ++i) {
-      const Output& output = one.outputs[i];
+      const CollectedOutput& output = one.outputs[i];
       const Time freed = p.freed(output.allocation);
       Time dropped = output.idle;
       if (has_variable && i + 1 < one.outputs.size()) dropped = std::max(dropped, one.outputs[i + 1].idle);
@@ -186,7 +186,7 @@ class CollectedOutputs final : public Check {
     }
   }
 
-  static void add(const Context& context, const Collection& one, const Output& output, Time dropped,
+  static void add(const Context& context, const Collection& one, const CollectedOutput& output, Time dropped,
                   const peak::WhatIf& change, Variant variant, Sink& sink) {
     const Process& p = context.process;
     sink.add({.place = place_of(context, output.allocation),

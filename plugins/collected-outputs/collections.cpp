@@ -42,7 +42,7 @@ class Finder {
     index_results();
     std::vector<Collection> found;
     for (const auto& [key, outputs] : lines) {
-      for (std::vector<Output>& round : rounds(outputs)) {
+      for (std::vector<CollectedOutput>& round : rounds(outputs)) {
         if (const Collection one = collection(std::move(round)); !one.outputs.empty()) found.push_back(one);
       }
     }
@@ -99,8 +99,8 @@ class Finder {
 
   // Divides the outputs of a line into rounds. The first later use of an output comes after the last output of its
   // round.
-  std::vector<std::vector<Output>> rounds(const std::vector<AllocationId>& outputs) const {
-    std::vector<std::vector<Output>> all(1);
+  std::vector<std::vector<CollectedOutput>> rounds(const std::vector<AllocationId>& outputs) const {
+    std::vector<std::vector<CollectedOutput>> all(1);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Time next = i + 1 < outputs.size() ? p_.allocations.time[outputs[i + 1]] : kNever;
       if (!all.back().empty() && all.back().back().read < p_.allocations.time[outputs[i]]) all.emplace_back();
@@ -110,8 +110,8 @@ class Finder {
   }
 
   // `next`: birth of the next output of the line; `others`: the first later use of the round's first output.
-  Output divide(AllocationId allocation, Time next, Time others) const {
-    Output output{allocation, returned(context_, allocation), kNever};
+  CollectedOutput divide(AllocationId allocation, Time next, Time others) const {
+    CollectedOutput output{allocation, returned(context_, allocation), kNever};
     for (const SaveId save : context_.provenance.saves(allocation)) {
       output.idle = std::max(output.idle, p_.saves.released[save]);
     }
@@ -126,11 +126,12 @@ class Finder {
     return output;
   }
 
-  Collection collection(std::vector<Output> round) {
-    std::erase_if(round, [](const Output& output) { return output.read == kNever || output.read <= output.idle; });
+  Collection collection(std::vector<CollectedOutput> round) {
+    std::erase_if(round,
+                  [](const CollectedOutput& output) { return output.read == kNever || output.read <= output.idle; });
     Bytes at_peak;
     uint32_t count = 0;
-    for (const Output& output : round) {
+    for (const CollectedOutput& output : round) {
       if (!context_.peak.when.holds(p_, output.allocation) || output.idle > context_.peak.when.time) continue;
       at_peak += p_.allocations.bytes[output.allocation];
       ++count;
@@ -138,7 +139,8 @@ class Finder {
     if (count < kFewest || at_peak < least_) return {};
     Collection found;
     found.outputs = std::move(round);
-    for (const Output& output : found.outputs) found.freed = std::max(found.freed, p_.freed(output.allocation));
+    for (const CollectedOutput& output : found.outputs)
+      found.freed = std::max(found.freed, p_.freed(output.allocation));
     return follow(found) ? found : Collection{};
   }
 
@@ -148,7 +150,7 @@ class Finder {
     std::unordered_set<uint32_t> seen;
     std::vector<OperatorId> readers;
     std::vector<std::pair<AllocationId, Time>> todo;
-    for (const Output& output : found.outputs) todo.emplace_back(output.allocation, output.read);
+    for (const CollectedOutput& output : found.outputs) todo.emplace_back(output.allocation, output.read);
     while (!todo.empty()) {
       const auto [allocation, since] = todo.back();
       todo.pop_back();
@@ -173,7 +175,7 @@ class Finder {
   // Whether each operator reads one output, or tensors that other operators made from this output.
   bool reads_one_each(const Collection& found, std::vector<OperatorId> readers) const {
     std::unordered_map<uint32_t, AllocationId> output_of;
-    for (const Output& output : found.outputs) output_of.emplace(output.allocation.value, output.allocation);
+    for (const CollectedOutput& output : found.outputs) output_of.emplace(output.allocation.value, output.allocation);
     std::ranges::sort(readers, {}, [&](OperatorId op) { return p_.operators.begin[op]; });
     for (const OperatorId op : readers) {
       AllocationId read;
