@@ -57,7 +57,7 @@ def bert():
 
 def t5():
     from transformers import T5Config, T5ForConditionalGeneration
-    return language(T5ForConditionalGeneration(T5Config(use_cache=False)), 512, 32128)
+    return language(T5ForConditionalGeneration(T5Config(use_cache=False, decoder_start_token_id=0)), 512, 32128)
 
 
 def resnet50():
@@ -155,7 +155,7 @@ def fsdp2():
 
 # Each gives models, and for each model the function that gives its loss for a batch of so many rows.
 MODELS = {"gpt2": (gpt2, 8), "llama": (llama, 8), "bert": (bert, 16), "t5": (t5, 16), "resnet50": (resnet50, 64), "vit": (vit, 64),
-          "faster_rcnn": (faster_rcnn, 4), "convnext": (convnext, 64), "unet": (unet, 16), "lstm": (lstm, 64), "gan": (gan, 256),
+          "faster_rcnn": (faster_rcnn, 4), "convnext": (convnext, 64), "unet": (unet, 16), "lstm": (lstm, 64), "gan": (gan, 1024),
           "fsdp2": (fsdp2, 4)}
 
 
