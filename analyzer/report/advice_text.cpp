@@ -12,6 +12,7 @@
 #include "analyzer/report/sections.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::report {
 
@@ -158,14 +159,30 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
   const Advice& advice = *r.advice;
   const std::string left(kAdviceIndent, ' ');
   const size_t shown = std::min(entry.findings.size(), kShown);
+  struct Row {
+    std::string bytes, what, module, source;
+  };
+  std::vector<Row> rows;
+  unsigned what = 0, module = 0, source = 0;
   for (size_t i = 0; i < shown; ++i) {
     const Finding& f = advice.findings[entry.findings[i]];
     const std::string field = f.node + (f.field.empty() ? "" : "." + f.field);
-    const std::string what = (field.empty() ? f.title : field) + (f.module.empty() ? "" : " in " + f.module);
-    const std::string source = source_text(f.source);
-    page.line(left + page.paint(Paint::dim, pad_left(bytes_text(f.bytes), 10) + "  " +
-                                                fit(what + (source.empty() ? "" : ", " + source),
-                                                    page.width() - kAdviceIndent - 12)));
+    rows.push_back({bytes_text(f.bytes), field.empty() ? f.title : field, f.module, source_text(f.source)});
+    what = std::max(what, columns(rows.back().what));
+    module = std::max(module, columns(rows.back().module));
+    source = std::max(source, columns(rows.back().source));
+  }
+  constexpr unsigned kLeast = 12;
+  const unsigned room = page.width() - kAdviceIndent - 12;
+  const auto left_of = [&](unsigned others) { return room > others + 4 + kLeast ? room - others - 4 : kLeast; };
+  source = std::min(source, left_of(what + std::min(module, kLeast)));
+  module = std::min(module, left_of(what + source));
+  for (const Row& row : rows) {
+    std::string text = pad_left(row.bytes, 10) + "  " + pad_right(text::fit_path(row.what, room), what);
+    if (module > 0) text += "  " + pad_right(text::fit_path(row.module, module), module);
+    text += "  " + text::fit_words(row.source, source);
+    text.erase(text.find_last_not_of(' ') + 1);
+    page.line(left + page.paint(Paint::dim, text));
   }
   if (shown < entry.findings.size()) {
     page.line(left + page.paint(Paint::dim, "and " + count_text(entry.findings.size() - shown) + " more"));

@@ -339,14 +339,17 @@ Json modules_data(const Report& r) {
   Json columns = Json::array(), tables = Json::array();
   for (const peak::HolderKind kind : kinds) columns.push_back(heading(kind));
   for (const ModuleTable& table : r.modules) {
-    const auto row = [&](const ModuleRow& one) {
+    const ModuleLines lines = lines_of(table, kMostRows);
+    const auto row = [&](const ModuleLines::Line& one) {
       Json bytes = Json::array();
-      for (const peak::HolderKind kind : kinds) bytes.push_back(one.by_kind[static_cast<size_t>(kind)].value);
-      return Json{{"module", shown(one.module)}, {"all", one.bytes.value}, {"bytes", std::move(bytes)}};
+      for (const peak::HolderKind kind : kinds) bytes.push_back(one.row.by_kind[static_cast<size_t>(kind)].value);
+      return Json{
+          {"module", shown(name_text(one, kSentence))}, {"all", one.row.bytes.value}, {"bytes", std::move(bytes)}};
     };
     tables.push_back({{"title", title_text(table)},
-                      {"rows", first_of(table.rows, kMostRows, row)},
-                      {"rows_left_out", table.rows_left_out + more_than(table.rows.size(), kMostRows)}});
+                      {"heading", shown(module_heading(lines))},
+                      {"rows", first_of(lines.lines, kMostRows, row)},
+                      {"rows_left_out", lines.rest.modules}});
   }
   return {{"columns", std::move(columns)}, {"tables", std::move(tables)}};
 }

@@ -5,6 +5,7 @@
 
 #include "analyzer/model/device_traits.h"
 #include "analyzer/report/advice_text.h"
+#include "analyzer/report/alike.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
@@ -13,6 +14,7 @@
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::report {
 
@@ -21,6 +23,8 @@ using text::bytes_text;
 using text::columns;
 using text::count_text;
 using text::fit;
+using text::fit_path;
+using text::fit_words;
 using text::pad_left;
 using text::pad_right;
 using text::Page;
@@ -98,14 +102,19 @@ void add_title(Page& page, const Report& r) {
 std::string line_of(const std::string& source) { return source.substr(0, source.find(' ')); }
 std::string line_of(const Group& group) { return line_of(group.source); }
 
-// "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category.
-std::string largest_of(const Report& r, peak::HolderKind kind) {
+// "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category, in `width` columns.
+std::string largest_of(const Report& r, peak::HolderKind kind, unsigned width) {
   const auto held = std::ranges::find(r.peak.held_by, kind, &advise::Remaining::kind);
   if (held == r.peak.held_by.end()) return "";
-  std::string text = held->largest;
-  if (!held->source.file.empty()) text += (text.empty() ? "made at " : ", ") + line_of(source_text(held->source));
+  std::string source;
+  if (!held->source.file.empty()) {
+    source = (held->largest.empty() ? "made at " : ", ") + line_of(source_text(held->source));
+  }
+  if (held->largest.empty() && source.empty()) return "";
   const std::string largest = bytes_text(held->largest_bytes);
-  return text.empty() || largest == bytes_text(held->bytes) ? text : largest + " of it " + text;
+  const std::string part = largest == bytes_text(held->bytes) ? "" : largest + " of it ";
+  const unsigned taken = columns(part) + columns(source);
+  return part + fit_path(held->largest, width > taken ? width - taken : 1) + source;
 }
 
 void add_categories(Page& page, const Report& r) {
@@ -119,13 +128,14 @@ void add_categories(Page& page, const Report& r) {
     if (percent_text(c.bytes, r.peak.bytes) == "0.0 %") continue;  // JSON has it
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
-    const std::string largest = has_largest ? largest_of(r, c.kind) : "";
+    const unsigned room = page.width() - std::min(page.width(), width + 26 + bar_cells);
+    const std::string largest = has_largest ? largest_of(r, c.kind, room) : "";
     page.line(
         "  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
         pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
         page.paint(paint_of(c.kind),
                    largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
-        (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit(largest, page.width() - width - 26 - bar_cells))));
+        (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit_words(largest, room))));
   }
 }
 
@@ -154,10 +164,10 @@ void add_groups(Page& page, const Report& r) {
                                     [](const Group& g) { return group_text(g.key); });
   const auto row = [&](const Group& g, Paint paint) {
     std::string line =
-        "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(group_text(g.key), key_width), key_width);
-    if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
+        "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit_path(group_text(g.key), key_width), key_width);
+    if (layout_width > 0) line += "  " + pad_right(fit_words(g.layout, layout_width), layout_width);
     line += pad_left("x" + count_text(g.allocations), 7);
-    if (source_width > 0 && !g.source.empty()) line += "  " + fit(line_of(g), source_width);
+    if (source_width > 0 && !g.source.empty()) line += "  " + fit_path(line_of(g), source_width);
     page.line(page.paint(paint, line));
   };
   for (size_t i = 0; i < shown; ++i) row(groups[i], Paint::plain);
@@ -192,7 +202,7 @@ void add_variables(Page& page, const Report& r) {
   for (size_t i = 0; i < shown; ++i) {
     const Variable& v = variables[i];
     page.line("  " + pad_left(bytes_text(v.bytes), 11) + pad_left("x" + count_text(v.allocations), 7) + "  " +
-              fit(v.name.empty() ? "(no variable found)" : v.name, page.width() - kNumbers));
+              fit_words(v.name.empty() ? "(no variable found)" : v.name, page.width() - kNumbers));
   }
   if (rest.count > 0) {
     page.line(page.paint(Paint::dim, "  " + pad_left(bytes_text(rest.bytes), 11) + std::string(9, ' ') + "and " +
@@ -235,26 +245,69 @@ std::string imported_phase(const Allocation::Imported& of) {
   return "a " + of.phase + (of.node.empty() ? "" : " of " + of.node);
 }
 
+std::string operator_text(const Allocation& a) {
+  std::string text = a.op.empty() ? "(no operator)" : a.op;
+  if (a.imported && !a.imported->phase.empty()) text += " in " + imported_phase(*a.imported);
+  return text;
+}
+
+// The columns of the second line of an allocation.
+struct Origins {
+  unsigned op = 0, module = 0;
+  bool has_function = true;  // the source has the function, not only the line
+};
+
+std::string source_of(const Report& r, const Allocation& a, bool has_function) {
+  const std::string text = has_function ? a.source : line_of(a.source);
+  return text + (a.step == r.peak.step ? "" : (text.empty() ? "since " : ", since ") + since_text(r, a.step));
+}
+
+// Leaves out the functions first, then the begin of the modules, then of the operators.
+Origins fitting(const Report& r, const AllocationLines& all, unsigned room) {
+  constexpr unsigned kGaps = 4, kLeastModule = 16;
+  Origins out;
+  unsigned whole = 0, line = 0;
+  for (const AllocationLine& one : all.lines) {
+    out.op = std::max(out.op, columns(operator_text(*one.first)));
+    out.module = std::max(out.module, columns(one.module));
+    whole = std::max(whole, columns(source_of(r, *one.first, true)));
+    line = std::max(line, columns(source_of(r, *one.first, false)));
+  }
+  out.has_function = out.op + out.module + whole + kGaps <= room;
+  const unsigned left = room > kGaps + (out.has_function ? whole : line)
+                            ? room - kGaps - (out.has_function ? whole : line)
+                            : 0;
+  const unsigned least = std::min(out.module, kLeastModule);
+  out.op = std::min(out.op, std::max(left, least + kLeastModule) - least);
+  out.module = std::min(out.module, left > out.op + least ? left - out.op : least);
+  return out;
+}
+
 void add_allocations(Page& page, const Report& r) {
-  const auto& all = r.peak.allocations;
-  if (all.empty()) return;
-  const size_t shown = std::min(all.size(), page.rows());
-  page.heading("The biggest allocations", count_text(shown) + " of " + count_text(r.peak.live_allocations));
-  const unsigned room = page.width() > 24 ? page.width() - 15 : 12;
-  for (size_t i = 0; i < shown; ++i) {
-    const Allocation& a = all[i];
-    const std::string holder = holders_text(a);
+  const AllocationLines all = biggest(r, page.rows());
+  if (all.lines.empty()) return;
+  page.heading("The biggest allocations", count_text(all.allocations) + " of " + count_text(r.peak.live_allocations) +
+                                              (all.parent.empty() ? "" : "; modules below " + all.parent));
+  unsigned times = 0;
+  for (const AllocationLine& one : all.lines) {
+    if (one.allocations > 1) times = std::max(times, columns(count_text(one.allocations)) + 3);
+  }
+  const unsigned indent = 15 + times, room = page.width() > indent + 12 ? page.width() - indent : 12;
+  const Origins widths = fitting(r, all, room);
+  for (const AllocationLine& one : all.lines) {
+    const Allocation& a = *one.first;
     const unsigned layout = a.layout.empty() ? 0 : columns(a.layout) + 2;
-    const bool same_line = columns(holder) + layout <= room;
-    page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " +
-              page.paint(paint_of(a.category), fit(holder, room)) + (layout > 0 && same_line ? "  " + a.layout : ""));
-    std::string from = a.op.empty() ? "(no operator)" : a.op;
-    if (!a.module.empty()) from += " in " + a.module;
-    if (a.imported && !a.imported->phase.empty()) from += " in " + imported_phase(*a.imported);
-    if (!a.source.empty()) from += ", " + a.source;
-    if (a.step != r.peak.step) from += ", since " + since_text(r, a.step);
-    if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);
-    page.line(std::string(15, ' ') + page.paint(Paint::dim, fit(from, room)));
+    const bool same_line = columns(one.holder) + layout <= room;
+    const std::string count = one.allocations > 1 ? "x" + count_text(one.allocations) : "";
+    page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " + pad_right(count, times) +
+              page.paint(paint_of(a.category), fit_words(one.holder, room)) +
+              (layout > 0 && same_line ? "  " + a.layout : ""));
+    if (layout > 0 && !same_line) page.line(std::string(indent, ' ') + a.layout);
+    std::string from = pad_right(fit_words(operator_text(a), widths.op), widths.op);
+    if (widths.module > 0) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
+    from += "  " + source_of(r, a, widths.has_function);
+    from.erase(from.find_last_not_of(' ') + 1);
+    page.line(std::string(indent, ' ') + page.paint(Paint::dim, fit_words(from, room)));
   }
 }
 

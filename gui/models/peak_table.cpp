@@ -6,6 +6,7 @@
 
 #include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -138,7 +139,7 @@ void PeakTable::rank(Column column) const {
   for (const Allocation& a : peak_->allocations) texts.push_back(lower(words(a, column)));
   std::vector<uint32_t> order(texts.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, [&](uint32_t x, uint32_t y) { return texts[x] < texts[y]; });
+  std::ranges::sort(order, [&](uint32_t x, uint32_t y) { return text::natural_less(texts[x], texts[y]); });
   std::vector<uint32_t>& ranks = ranks_[column];
   ranks.resize(texts.size());
   for (size_t i = 0; i < order.size(); ++i) {

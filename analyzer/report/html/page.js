@@ -34,6 +34,7 @@
     return ns >= 1e3 ? (ns / 1e3).toFixed(1) + " us" : Math.round(ns) + " ns";
   }
   const countText = (count) => count.toLocaleString("en-US");
+  const natural = new Intl.Collator("en", { numeric: true });
   const plural = (count, one, many) => countText(count) + " " + (count === 1 ? one : many);
   const percentText = (part, whole) => ((100 * part) / Math.max(1, whole)).toFixed(1) + " %";
 
@@ -297,7 +298,7 @@
       count(child(under, name), bytes, allocations, role, null);
     }
     const sort = (node) => {
-      node.children.sort((a, b) => b.bytes - a.bytes);
+      node.children.sort((a, b) => b.bytes - a.bytes || natural.compare(a.name, b.name));
       node.role = Number(Object.entries(node.roles).sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0);
       node.children.forEach(sort);
     };
@@ -521,9 +522,9 @@
       ({ cells: [element("span", {}, element("code", {}, line.text), bar(line.bytes / Math.max(1, most))), bytesText(line.bytes), percentText(line.bytes, most), countText(line.allocations)] }))),
     more(data.lines_left_out, "lines"));
     $("modules-section").hidden = data.modules.tables.length === 0;
-    for (const { title, rows, rows_left_out: left } of data.modules.tables) {
+    for (const { title, heading, rows, rows_left_out: left } of data.modules.tables) {
       $("modules").append(element("h3", {}, title),
-        table([["module", false], ["all", true], ...data.modules.columns.map((name) => [name, true])], rows.map((row) =>
+        table([[heading, false], ["all", true], ...data.modules.columns.map((name) => [name, true])], rows.map((row) =>
           ({ cells: [element("code", {}, row.module), ...[row.all, ...row.bytes].map((bytes) => (bytes > 0 ? bytesText(bytes) : "-"))] }))),
         more(left, "modules"));
     }
