@@ -8,6 +8,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/fragmentation.h"
+#include "analyzer/report/categories.h"
 
 namespace tapelens::report {
 
@@ -91,7 +92,7 @@ const Holder& main_holder(const Allocation& allocation) {
 }
 
 std::string holder_text(const Holder& h) {
-  if (!h.evidence.empty()) return std::string(category_name(h.kind)) + ": " + h.evidence;
+  if (!h.evidence.empty()) return std::string(label(h.kind)) + ": " + h.evidence;
   switch (h.kind) {
     case peak::HolderKind::save:
       return model::field_name(h.node, h.field) + (h.saves > 1 ? " x" + std::to_string(h.saves) : "");

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -27,7 +29,7 @@ Level level(const report::Peak& peak, peak::By by, Nesting nesting) {
   std::unordered_map<std::string, uint32_t> ids;
   const auto add = [&](const std::string& name) {
     const auto [at, fresh] = ids.try_emplace(name, static_cast<uint32_t>(out.names.size()));
-    if (fresh) out.names.push_back(visible(name));
+    if (fresh) out.names.push_back(visible(by == peak::By::module ? name : report::group_text(name)));
     out.parts.push_back(at->second);
   };
   for (size_t group = 0; group < out.keys.names.size(); ++group) {
@@ -109,7 +111,9 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
 void GroupTree::sort_children() {
   for (Node& node : nodes_) {
     std::ranges::sort(node.children, [&](uint32_t x, uint32_t y) {
-      return nodes_[x].bytes != nodes_[y].bytes ? nodes_[x].bytes > nodes_[y].bytes : nodes_[x].name < nodes_[y].name;
+      return nodes_[x].bytes != nodes_[y].bytes
+                 ? nodes_[x].bytes > nodes_[y].bytes
+                 : text::natural_less(nodes_[x].name.toStdString(), nodes_[y].name.toStdString());
     });
     for (uint32_t i = 0; i < node.children.size(); ++i) nodes_[node.children[i]].place = i;
   }
