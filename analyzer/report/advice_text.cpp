@@ -479,10 +479,7 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   }
   page.paragraph("", facts, Paint::dim);
-  for (const std::string& more :
-       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
-    if (!more.empty()) page.paragraph("", more, Paint::yellow);
-  }
+  for (const std::string& more : condition_texts(r)) page.paragraph("", more, Paint::yellow);
   if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
   if (const Finding* call = common_call(advice)) {
     page.paragraph("All code changes are for  ",

@@ -69,12 +69,14 @@ std::optional<OutsideEstimate> estimate_outside(const peak::Analysis& analysis) 
   return out;
 }
 
+bool is_too_large(const Report& report) {
+  return std::ranges::any_of(report.processes, [](const ProcessFacts& p) { return p.outside && is_too_much(p); });
+}
+
 std::string estimates_text(const Report& report) {
   const ProcessFacts* most = nullptr;
-  bool too_much = false;
   for (const ProcessFacts& process : report.processes) {
     if (!process.outside) continue;
-    too_much = too_much || is_too_much(process);
     if (most != nullptr && process.outside->communicators.size() <= most->outside->communicators.size()) continue;
     most = &process;
   }
@@ -87,7 +89,7 @@ std::string estimates_text(const Report& report) {
            communicators_text(outside.communicators);
   }
   out += ".";
-  if (too_much) out += " With these the GPU's " + bytes_text(outside.gpu) + " would not be enough.";
+  if (is_too_large(report)) out += " With these the GPU's " + bytes_text(outside.gpu) + " would not be enough.";
   return out;
 }
 

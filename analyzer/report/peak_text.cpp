@@ -20,6 +20,16 @@ std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
   return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
 }
 
+// "3 of 16", "15, the last of 16", "39998, of steps 39997 to 39999".
+std::string step_text(const Report& r, uint32_t step) {
+  const auto whole = whole_steps(r);
+  std::string text = std::to_string(step);
+  if (whole.size() < 2) return text;
+  const uint32_t first = whole.front().index, last = whole.back().index;
+  if (first > 0) return text + ", of steps " + std::to_string(first) + " to " + std::to_string(last);
+  return text + (step == last ? ", the last of " : " of ") + count_text(uint64_t{last} + 1);
+}
+
 // The recorded steps, if not all steps were recorded: "1:2", or "39997:" for all from that step on.
 std::string of_steps(std::string_view steps) {
   if (!steps.ends_with(':')) return "of steps " + std::string(steps);
@@ -54,10 +64,7 @@ std::string title_text(const Report& r) {
 
 std::string when_text(const Report& r) {
   const Peak& p = r.peak;
-  std::string step = std::to_string(p.step);
-  if (const auto whole = whole_steps(r); whole.size() > 1) {
-    step += " (of " + std::to_string(whole.front().index) + " to " + std::to_string(whole.back().index) + ")";
-  }
+  const std::string step = step_text(r, p.step);
   std::string when = time_text(p.time) + " after the start, ";
   if (!r.recording.imported_from.empty()) {
     when.erase(when.size() - 2);  // steps are not known
@@ -101,6 +108,12 @@ std::string reserved_text(const Reserved& reserved) {
               : "");
 }
 
+std::string reserved_short(const Reserved& reserved) {
+  if (!reserved.reserved || reserved.segments.empty()) return reserved_text(reserved);
+  const Bytes unused{reserved.reserved->value - reserved.allocated.value - reserved.waiting.value};
+  return bytes_text(*reserved.reserved) + " reserved, " + bytes_text(unused) + " of that unused";
+}
+
 // The bytes that are alive at the begin of a step should not grow. The first begin does not count, because gradients
 // and optimizer state do not exist then.
 std::string growth_text(const Report& r) {
@@ -142,7 +155,7 @@ std::string holders_text(const Allocation& a) {
     if (more.kind == peak::HolderKind::save) {
       if (saves++ == 0) save = &more;
     } else {
-      text += std::string(", ") + kind_name(more.kind) + (more.name.empty() ? "" : " " + more.name);
+      text += ", " + holder_text(more);
     }
   }
   if (save == nullptr) return text;

@@ -57,6 +57,7 @@ struct Options {
   std::optional<uint32_t> process;    // pid; empty: that of run::PeakDevice
   std::optional<std::string> device;  // "cpu"; empty: likewise
   bool is_pictured = false;           // build() also makes Report::overview
+  bool is_verbose = false;            // text has the conditions of the run in full
   // For By::module: levels of modules below the outermost ones. Deeper modules are added to their parent. Empty: no
   // limit.
   std::optional<unsigned> depth;

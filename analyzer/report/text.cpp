@@ -89,12 +89,11 @@ void add_out_of_memory(Page& page, const Report& r) {
 void add_title(Page& page, const Report& r) {
   page.line(page.paint(Paint::bold, title_text(r)));
   page.paragraph("", when_text(r));
-  if (r.peak.reserved) page.paragraph("", reserved_text(*r.peak.reserved));
-  page.paragraph("", run_text(r), Paint::dim);
-  for (const std::string& said :
-       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
-    if (!said.empty()) page.paragraph("", said, Paint::yellow);
+  if (r.peak.reserved) {
+    page.paragraph("", r.options.is_verbose ? reserved_text(*r.peak.reserved) : reserved_short(*r.peak.reserved));
   }
+  page.paragraph("", run_text(r), Paint::dim);
+  for (const std::string& said : condition_texts(r)) page.paragraph("", said, Paint::yellow);
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 
@@ -130,12 +129,11 @@ void add_categories(Page& page, const Report& r) {
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
     const unsigned room = page.width() - std::min(page.width(), width + 26 + bar_cells);
     const std::string largest = has_largest ? largest_of(r, c.kind, room) : "";
-    page.line(
-        "  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
-        pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
-        page.paint(paint_of(c.kind),
-                   largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
-        (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit_words(largest, room))));
+    page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
+              pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
+              page.paint(paint_of(c.kind),
+                         largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
+              (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit_words(largest, room))));
   }
 }
 
@@ -274,9 +272,8 @@ Origins fitting(const Report& r, const AllocationLines& all, unsigned room) {
     line = std::max(line, columns(source_of(r, *one.first, false)));
   }
   out.has_function = out.op + out.module + whole + kGaps <= room;
-  const unsigned left = room > kGaps + (out.has_function ? whole : line)
-                            ? room - kGaps - (out.has_function ? whole : line)
-                            : 0;
+  const unsigned left =
+      room > kGaps + (out.has_function ? whole : line) ? room - kGaps - (out.has_function ? whole : line) : 0;
   const unsigned least = std::min(out.module, kLeastModule);
   out.op = std::min(out.op, std::max(left, least + kLeastModule) - least);
   out.module = std::min(out.module, left > out.op + least ? left - out.op : least);
@@ -336,6 +333,11 @@ void add_steps(Page& page, const Report& r) {
                            (r.steps.back().complete ? "" : " The last bar is what came after the last step."));
 }
 
+// PyTorch's own ranges: the optimizers' steps, which the table of steps has, and the batches of data loaders.
+bool is_of_pytorch(std::string_view range) {
+  return range.starts_with("Optimizer.") || range.starts_with("enumerate(DataLoader)#");
+}
+
 void add_ranges(Page& page, const Report& r) {
   struct Sum {
     uint64_t times = 0;
@@ -344,7 +346,7 @@ void add_ranges(Page& page, const Report& r) {
   };
   std::map<std::string, Sum> sums;
   for (const Range& range : r.ranges) {
-    if (range.name.starts_with("Optimizer.")) continue;  // PyTorch's own ranges; the steps have the same information
+    if (is_of_pytorch(range.name)) continue;
     Sum& sum = sums[range.name];
     ++sum.times;
     sum.peak = std::max(sum.peak, range.peak);
