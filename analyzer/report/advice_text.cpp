@@ -379,6 +379,18 @@ std::string headline(const Report& r) {
 
 }  // namespace
 
+std::string line_text(const Advice& advice, const Finding& finding) {
+  if (common_call(advice) != nullptr && !finding.library.file.empty()) return source_text(finding.library);
+  const std::string text = source_text(finding);
+  return text + (text.empty() || finding.statement.empty() ? "" : "   " + finding.statement);
+}
+
+std::string call_text(const Advice& advice) {
+  const Finding* call = common_call(advice);
+  if (call == nullptr) return "";
+  return source_text(call->source) + (call->statement.empty() ? "" : "   " + call->statement);
+}
+
 const char* section_title(const Entry& entry) {
   if (entry.is_small) return kSmall;
   return std::ranges::find_if(kSections, [&](const Section& section) { return entry.kind <= section.last; })->title;
@@ -481,9 +493,8 @@ std::string advice_text(const Report& r, const Style& style, const Extent& exten
   page.paragraph("", facts, Paint::dim);
   for (const std::string& more : condition_texts(r)) page.paragraph("", more, Paint::yellow);
   if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
-  if (const Finding* call = common_call(advice)) {
-    page.paragraph("All code changes are for  ",
-                   source_text(call->source) + (call->statement.empty() ? "" : "   " + call->statement), Paint::cyan);
+  if (const std::string call = call_text(advice); !call.empty()) {
+    page.paragraph("All code changes are for  ", call, Paint::cyan);
   }
   if (const std::string unchecked = unchecked_text(advice); !unchecked.empty()) page.paragraph("", unchecked);
   if (advice.findings.empty()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "analyzer/model/device_traits.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
@@ -95,6 +96,38 @@ std::string run_text(const Report& r) {
 }
 
 // The memory that PyTorch's allocator had reserved on the device at the peak.
+std::string failure_title(const Failure& failure) {
+  if (failure.count == 1) return "Out of memory";
+  return "Out of memory, " + count_text(failure.count) + " times; the last one";
+}
+
+std::string failure_text(const Failure& failure) {
+  const OutOfMemory& last = failure.request;
+  std::string text = time_text(last.time) + " after the start, " + last.device + " had no " + bytes_text(last.bytes);
+  if (!last.op.empty()) text += " for " + last.op;
+  if (!last.source.empty()) text += " at " + last.source;
+  if (!last.module.empty()) text += " (" + last.module + ")";
+  text += ": " + bytes_text(last.allocated) + " were allocated and " +
+          bytes_text(Bytes{last.reserved.value - last.allocated.value}) +
+          " were reserved and unused, in pieces of at most " + bytes_text(last.largest_hole);
+  if (last.free) text += "; " + bytes_text(*last.free) + " were free on the device";
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> failure_commands(const Report& r) {
+  const Failure& failure = *r.failure;
+  const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(failure.pid) : "";
+  const std::string of = r.recording.file + process + " --device " + failure.request.device;
+  std::vector<std::pair<std::string, std::string>> commands;
+  if (r.options.at.kind != At::Kind::out_of_memory) {
+    commands.emplace_back("tapelens report " + of + " --at oom", "the memory at that time");
+  }
+  if (model::device_type(failure.request.device).is_modelled) {
+    commands.emplace_back("tapelens advise " + of, "the changes with which it fits");
+  }
+  return commands;
+}
+
 std::string reserved_text(const Reserved& reserved) {
   std::string text = "in blocks of " + bytes_text(reserved.allocated);
   if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";

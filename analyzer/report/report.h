@@ -249,6 +249,17 @@ struct Range {
   Bytes allocated;
 };
 
+// The last request that found no memory, in the processes of the recording.
+struct Failure {
+  OutOfMemory request;
+  uint64_t count = 0;  // of such requests
+  uint32_t pid = 0;
+  // Only if the request is of the chosen process and device: the live bytes at that time, and their holders with the
+  // largest group of each.
+  std::optional<Bytes> alive;
+  std::vector<advise::Remaining> held_by;
+};
+
 struct Report {
   Options options;
   RecordingFacts recording;
@@ -263,6 +274,7 @@ struct Report {
   Bytes saved_peak;                      // set if the process has rewrites: peak::saved_for_backward()
   std::optional<advise::Advice> advice;  // over the whole recording; empty if build() got no checks
   std::optional<Overview> overview;      // set if Options::is_pictured
+  std::optional<Failure> failure;        // set if a request found no memory
 };
 
 // The steps without the part after the last step. Never empty, because a run without steps has one part.

@@ -3,7 +3,6 @@
 #include <map>
 #include <span>
 
-#include "analyzer/model/device_traits.h"
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/alike.h"
 #include "analyzer/report/categories.h"
@@ -54,36 +53,10 @@ void add_pins(Page& page, const Reserved& reserved) {
 }
 
 void add_out_of_memory(Page& page, const Report& r) {
-  size_t count = 0;
-  const OutOfMemory* last = nullptr;
-  uint32_t pid = 0;
-  for (const ProcessFacts& process : r.processes) {
-    for (const OutOfMemory& one : process.out_of_memory) {
-      ++count;
-      last = &one;
-      pid = process.pid;
-    }
-  }
-  if (last == nullptr) return;
-  page.heading(count == 1 ? "Out of memory" : "Out of memory, " + count_text(count) + " times; the last one");
-  std::string text = time_text(last->time) + " after the start, " + last->device + " had no " + bytes_text(last->bytes);
-  if (!last->op.empty()) text += " for " + last->op;
-  if (!last->source.empty()) text += " at " + last->source;
-  if (!last->module.empty()) text += " (" + last->module + ")";
-  text += ": " + bytes_text(last->allocated) + " were allocated and " +
-          bytes_text(Bytes{last->reserved.value - last->allocated.value}) +
-          " were reserved and unused, in pieces of at most " + bytes_text(last->largest_hole);
-  if (last->free) text += "; " + bytes_text(*last->free) + " were free on the device";
-  page.paragraph("! ", text, Paint::red);
-  const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
-  if (r.options.at.kind != At::Kind::out_of_memory) {
-    page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
-              " --at oom   the memory at that time");
-  }
-  if (model::device_type(last->device).is_modelled) {
-    page.line("  tapelens advise " + r.recording.file + process + " --device " + last->device +
-              "   the changes with which it fits");
-  }
+  if (!r.failure) return;
+  page.heading(failure_title(*r.failure));
+  page.paragraph("! ", failure_text(*r.failure), Paint::red);
+  for (const auto& [command, purpose] : failure_commands(r)) page.line("  " + command + "   " + purpose);
 }
 
 void add_title(Page& page, const Report& r) {
