@@ -2,6 +2,7 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "analyzer/report/categories.h"
@@ -69,6 +70,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
   };
   std::unordered_map<Key, uint32_t, Hash> found;
   std::vector<Step> steps;
+  std::vector<std::array<int64_t, peak::kHolderKinds>> by_kind(1);  // by node
   for (size_t row = 0; row < leaf_.size(); ++row) {
     if (wanted && !wanted(static_cast<int>(row))) continue;
     steps.clear();
@@ -86,6 +88,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
       if (n.allocations == 0) n.category = a.category;
       if (n.category != a.category) n.category.reset();
       n.bytes += a.bytes.value;
+      by_kind[id][static_cast<size_t>(a.category)] += a.bytes.value;
       ++n.allocations;
     };
     uint32_t at = kRoot;
@@ -94,6 +97,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
       const auto [place, fresh] = found.try_emplace({at, step.key}, size());
       if (fresh) {
         nodes_[at].children.push_back(size());
+        by_kind.emplace_back();
         Node& made = nodes_.emplace_back();
         made.name = step.of->names[step.name];
         made.by = step.of->by;
@@ -104,6 +108,9 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
       count(at);
     }
     leaf_[row] = at;
+  }
+  for (uint32_t id = 0; id < size(); ++id) {
+    nodes_[id].main = static_cast<peak::HolderKind>(std::ranges::max_element(by_kind[id]) - by_kind[id].begin());
   }
   sort_children();
 }
