@@ -169,17 +169,21 @@ ModuleRow row_with(const char* module, int64_t saved, int64_t parameters) {
 
 TEST(Modules, EqualLayersAreOneLineWithTheirSum) {
   ModuleTable table;
-  table.rows = {row_with("Bert.encoder.layer.10.self", 30, 10), row_with("Bert.encoder.layer.2.self", 30, 10),
-                row_with("Bert.encoder.layer.3.self", 30, 10), row_with("Bert.encoder.layer.4.self", 20, 20),
-                row_with("Bert", 5, 0), row_with("(outside of modules)", 0, 4)};
+  table.rows = {row_with("Bert.encoder.layer.10.self", 30, 10),
+                row_with("Bert.encoder.layer.2.self", 30, 10),
+                row_with("Bert.encoder.layer.3.self", 30, 10),
+                row_with("Bert.encoder.layer.4.self", 20, 20),
+                row_with("Bert", 5, 0),
+                row_with("(outside of modules)", 0, 4)};
   table.rest = row_with("", 3, 0);
   table.rows_left_out = 2;
   const ModuleLines lines = lines_of(table, 3);
   EXPECT_EQ(module_heading(lines), "module below Bert");
   std::vector<std::string> shown;
-  for (const auto& line : lines.lines) shown.push_back(name_text(line, 80) + " " + std::to_string(line.row.bytes.value));
-  EXPECT_EQ(shown, (std::vector<std::string>{"encoder.layer.{2,3,10}.self  x3 120", "encoder.layer.4.self 40",
-                                             "(itself) 5"}));
+  for (const auto& line : lines.lines)
+    shown.push_back(name_text(line, 80) + " " + std::to_string(line.row.bytes.value));
+  EXPECT_EQ(shown,
+            (std::vector<std::string>{"encoder.layer.{2,3,10}.self  x3 120", "encoder.layer.4.self 40", "(itself) 5"}));
   EXPECT_EQ(lines.rest.modules, 3u) << "one more than the table leaves out";
   EXPECT_EQ(lines.rest.row.bytes.value, 7);
   EXPECT_EQ(lines.all.bytes.value, 172);
