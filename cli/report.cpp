@@ -155,6 +155,7 @@ Run declare_report(CLI::App& sub) {
     }
     const report::Format& format = *report::format_of(options->format);
     wanted.top = options->top_given ? static_cast<size_t>(options->top) : format.rows;
+    wanted.keeps_equal = format.joins_equal;
     wanted.is_pictured = format.is_pictured;
     wanted.is_verbose = options->verbose;
     if (options->process_given) wanted.process = static_cast<uint32_t>(options->process);

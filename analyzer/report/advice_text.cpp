@@ -163,24 +163,32 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
     std::string bytes, what, module, source;
   };
   std::vector<Row> rows;
-  unsigned what = 0, module = 0, source = 0;
   for (size_t i = 0; i < shown; ++i) {
     const Finding& f = advice.findings[entry.findings[i]];
     const std::string field = f.node + (f.field.empty() ? "" : "." + f.field);
     rows.push_back({bytes_text(f.bytes), field.empty() ? f.title : field, f.module, source_text(f.source)});
-    what = std::max(what, columns(rows.back().what));
-    module = std::max(module, columns(rows.back().module));
-    source = std::max(source, columns(rows.back().source));
   }
-  constexpr unsigned kLeast = 12;
+  const auto widest = [&](std::string Row::*column) {
+    unsigned width = 0;
+    for (const Row& row : rows) width = std::max(width, columns(row.*column));
+    return width;
+  };
+  // Without room for all columns, the functions are left out first, then the begins of the modules.
+  constexpr unsigned kLeastModule = 12;
   const unsigned room = page.width() - kAdviceIndent - 12;
-  const auto left_of = [&](unsigned others) { return room > others + 4 + kLeast ? room - others - 4 : kLeast; };
-  source = std::min(source, left_of(what + std::min(module, kLeast)));
-  module = std::min(module, left_of(what + source));
+  unsigned what = widest(&Row::what), module = widest(&Row::module), source = widest(&Row::source);
+  const auto left_of = [&](unsigned others) { return room > others ? room - others : 0; };
+  if (what + module + source + 4 > room) {
+    for (Row& row : rows) row.source = row.source.substr(0, row.source.find(' '));
+    source = widest(&Row::source);
+    const unsigned rest = left_of(what + source + 4);
+    module = std::min(module, rest < kLeastModule ? 0 : rest);
+    what = std::min(what, left_of(source + 2));
+  }
   for (const Row& row : rows) {
-    std::string text = pad_left(row.bytes, 10) + "  " + pad_right(text::fit_path(row.what, room), what);
+    std::string text = pad_left(row.bytes, 10) + "  " + pad_right(text::fit_path(row.what, what), what);
     if (module > 0) text += "  " + pad_right(text::fit_path(row.module, module), module);
-    text += "  " + text::fit_words(row.source, source);
+    text += "  " + row.source;
     text.erase(text.find_last_not_of(' ') + 1);
     page.line(left + page.paint(Paint::dim, text));
   }

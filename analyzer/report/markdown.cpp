@@ -132,6 +132,7 @@ std::string markdown(const Report& r, size_t rows) {
 constinit extern const Format kMarkdown{
     .name = "markdown",
     .report = [](const Report& r, const Rendering& how) { return markdown(r, how.style.rows); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_markdown(r, how.style.rows); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_markdown(r, how.style.rows); },
+    .joins_equal = true};
 
 }  // namespace tapelens::report

@@ -52,7 +52,7 @@ ModuleTable table_of(const peak::Analysis& analysis, const peak::PeakSet& set, c
   std::ranges::sort(out.rows, [](const ModuleRow& a, const ModuleRow& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : text::natural_less(a.module, b.module);
   });
-  const size_t top = options.top.value_or(SIZE_MAX);
+  const size_t top = options.keeps_equal ? SIZE_MAX : options.top.value_or(SIZE_MAX);
   for (; out.rows.size() > top; out.rows.pop_back()) {
     out.rest.add(out.rows.back());
     ++out.rows_left_out;

@@ -63,17 +63,19 @@ std::string cell_text(Bytes bytes) { return bytes == Bytes{} ? "-" : bytes_text(
 }  // namespace
 
 void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
-  constexpr unsigned kLeastName = 22;
+  constexpr unsigned kNarrowestName = 22;
   const unsigned figure = column_width("all");
   const auto width_of = [](peak::HolderKind kind) { return column_width(heading(kind)); };
   const Kinds all = columns_of(tables);
   std::vector<ModuleLines> shown;
-  unsigned width = kLeastName;
+  unsigned width = kNarrowestName;
   for (const ModuleTable& table : tables) {
     shown.push_back(lines_of(table, page.rows()));
     for (const auto& line : shown.back().lines) width = std::max(width, text::columns(name_text(line, kWidestName)));
   }
-  unsigned beside = 2 + kLeastName;  // width beside the figures, and extra width of wide columns
+  // Names are worth more than figures of small categories, which share a column.
+  const unsigned least = std::clamp(width, kNarrowestName, std::max(kNarrowestName, page.width() * 2 / 5));
+  unsigned beside = 2 + least;  // width beside the figures, and extra width of wide columns
   for (const peak::HolderKind kind : all) beside += width_of(kind) - figure;
   const unsigned fit_in = page.width() > beside ? (page.width() - beside) / figure : 0;
   const size_t room = std::max(3U, fit_in) - 1;  // without the sum
@@ -81,7 +83,7 @@ void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
   const bool has_rest = kinds.size() < all.size();
   unsigned taken = 2 + figure + (has_rest ? figure : 0);
   for (const peak::HolderKind kind : kinds) taken += width_of(kind);
-  width = std::min(width, page.width() > taken + kLeastName ? page.width() - taken : kLeastName);
+  width = std::min(width, page.width() > taken + least ? page.width() - taken : least);
   for (size_t i = 0; i < tables.size(); ++i) {
     const ModuleTable& table = tables[i];
     const ModuleLines& lines = shown[i];

@@ -56,8 +56,10 @@ struct Options {
   std::optional<size_t> top;          // groups and allocations to keep; empty: all
   std::optional<uint32_t> process;    // pid; empty: that of run::PeakDevice
   std::optional<std::string> device;  // "cpu"; empty: likewise
-  bool is_pictured = false;           // build() also makes Report::overview
-  bool is_verbose = false;            // text has the conditions of the run in full
+  // Keeps all allocations of the `top` largest sizes, and all modules, for texts that join equal ones (alike.h).
+  bool keeps_equal = false;
+  bool is_pictured = false;  // build() also makes Report::overview
+  bool is_verbose = false;   // text has the conditions of the run in full
   // For By::module: levels of modules below the outermost ones. Deeper modules are added to their parent. Empty: no
   // limit.
   std::optional<unsigned> depth;
@@ -177,7 +179,8 @@ struct Group {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
-  std::string layout, source;  // as in Allocation
+  std::string layout, source;  // as in Allocation, but the source is the user's line
+  std::string library = {};    // the line of an installed package that the user's line calls; empty: none
 };
 
 // A variable that has some of the other live tensors: record --referrers.

@@ -1,6 +1,7 @@
 // The report for a terminal: the peak, its time, its holders, the biggest allocations, and the next commands.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "analyzer/report/advice_text.h"
@@ -86,7 +87,8 @@ std::string largest_of(const Report& r, peak::HolderKind kind, unsigned width) {
   const std::string largest = bytes_text(held->largest_bytes);
   const std::string part = largest == bytes_text(held->bytes) ? "" : largest + " of it ";
   const unsigned taken = columns(part) + columns(source);
-  return part + fit_path(held->largest, width > taken ? width - taken : 1) + source;
+  if (taken + columns(held->largest) <= width) return part + held->largest + source;
+  return part + fit_path(held->largest, width > columns(part) ? width - columns(part) : 1);
 }
 
 void add_categories(Page& page, const Report& r) {
@@ -118,17 +120,33 @@ unsigned column(const std::vector<Group>& groups, size_t shown, unsigned most, O
   return std::min(width, most);
 }
 
+// The user's line that several of the first rows share, with different lines of libraries: it calls a framework that
+// runs the whole training. Empty: no such line.
+std::string common_call(const std::vector<Group>& groups, size_t shown) {
+  std::map<std::string, std::set<std::string>> libraries;  // by the user's line
+  for (size_t i = 0; i < shown; ++i) {
+    if (!groups[i].library.empty()) libraries[line_of(groups[i])].insert(groups[i].library);
+  }
+  const auto most = std::ranges::max_element(libraries, {}, [](const auto& one) { return one.second.size(); });
+  return most == libraries.end() || most->second.size() < 2 ? "" : most->first;
+}
+
 // A narrow terminal has no room for shapes, and a narrower one has no room for source lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
   const size_t shown = std::min(groups.size(), page.rows());
   constexpr unsigned kNumbers = 2 + 11 + 2 + 7;
   const bool has_layout = page.width() >= 90, has_source = page.width() >= 70 && r.options.by != peak::By::source;
+  const std::string call = has_source ? common_call(groups, shown) : "";
+  const auto place = [&](const Group& g) {
+    return line_of(g) == call && !g.library.empty() ? line_of(g.library) : line_of(g);
+  };
   page.heading(std::string("Largest by ") + by_name(r.options.by),
                plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
-                   (has_layout ? "; shape and line are those of the biggest allocation" : ""));
-  const unsigned layout_width = has_layout ? column(groups, shown, 26, [](const Group& g) { return g.layout; }) : 0;
-  const unsigned source_width = has_source ? column(groups, shown, 30, [](const Group& g) { return line_of(g); }) : 0;
+                   (has_layout ? "; shape and line are those of the biggest allocation" : "") +
+                   (call.empty() ? "" : ", below " + call));
+  const unsigned layout_width = has_layout ? column(groups, shown, 32, [](const Group& g) { return g.layout; }) : 0;
+  const unsigned source_width = has_source ? column(groups, shown, 30, place) : 0;
   const unsigned taken =
       kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
   const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
@@ -138,7 +156,7 @@ void add_groups(Page& page, const Report& r) {
         "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit_path(group_text(g.key), key_width), key_width);
     if (layout_width > 0) line += "  " + pad_right(fit_words(g.layout, layout_width), layout_width);
     line += pad_left("x" + count_text(g.allocations), 7);
-    if (source_width > 0 && !g.source.empty()) line += "  " + fit_path(line_of(g), source_width);
+    if (source_width > 0 && !g.source.empty()) line += "  " + fit_path(place(g), source_width);
     page.line(page.paint(paint, line));
   };
   for (size_t i = 0; i < shown; ++i) row(groups[i], Paint::plain);
@@ -235,21 +253,20 @@ std::string source_of(const Report& r, const Allocation& a, bool has_function) {
 
 // Leaves out the functions first, then the begin of the modules, then of the operators.
 Origins fitting(const Report& r, const AllocationLines& all, unsigned room) {
-  constexpr unsigned kGaps = 4, kLeastModule = 16;
+  constexpr unsigned kGaps = 4, kLeastModule = 16, kLongOperator = 24;
   Origins out;
   unsigned whole = 0, line = 0;
   for (const AllocationLine& one : all.lines) {
     out.op = std::max(out.op, columns(operator_text(*one.first)));
     out.module = std::max(out.module, columns(one.module));
     whole = std::max(whole, columns(source_of(r, *one.first, true)));
-    line = std::max(line, columns(source_of(r, *one.first, false)));
+    line = std::max(line, columns(line_of(one.first->source)));
   }
   out.has_function = out.op + out.module + whole + kGaps <= room;
-  const unsigned left =
-      room > kGaps + (out.has_function ? whole : line) ? room - kGaps - (out.has_function ? whole : line) : 0;
-  const unsigned least = std::min(out.module, kLeastModule);
-  out.op = std::min(out.op, std::max(left, least + kLeastModule) - least);
-  out.module = std::min(out.module, left > out.op + least ? left - out.op : least);
+  if (out.has_function) return out;
+  const unsigned left = room > kGaps + line ? room - kGaps - line : 0;
+  if (out.op + out.module > left) out.op = std::min(out.op, std::max(kLongOperator, left / 3));
+  out.module = std::min(out.module, left > out.op + kLeastModule ? left - out.op : kLeastModule);
   return out;
 }
 
@@ -273,8 +290,9 @@ void add_allocations(Page& page, const Report& r) {
               page.paint(paint_of(a.category), fit_words(one.holder, room)) +
               (layout > 0 && same_line ? "  " + a.layout : ""));
     if (layout > 0 && !same_line) page.line(std::string(indent, ' ') + a.layout);
-    std::string from = pad_right(fit_words(operator_text(a), widths.op), widths.op);
-    if (widths.module > 0) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
+    std::string from = pad_right(fit_path(operator_text(a), widths.op), widths.op);
+    // A row without a module has room for the step.
+    if (!one.module.empty()) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
     from += "  " + source_of(r, a, widths.has_function);
     from.erase(from.find_last_not_of(' ') + 1);
     page.line(std::string(indent, ' ') + page.paint(Paint::dim, fit_words(from, room)));
@@ -469,6 +487,7 @@ std::string text(const Report& report, const Style& style) {
 constinit extern const Format kText{
     .name = "text",
     .report = [](const Report& r, const Rendering& how) { return text(r, how.style); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.extent); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.extent); },
+    .joins_equal = true};
 
 }  // namespace tapelens::report

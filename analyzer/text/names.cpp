@@ -164,7 +164,8 @@ std::string common_path(std::span<const std::string_view> names) {
     }
     length = same;
   }
-  return differ ? std::string(first.substr(0, length)) : "";
+  constexpr size_t kWorth = 8;
+  return differ && length >= kWorth ? std::string(first.substr(0, length)) : "";
 }
 
 std::string below(std::string_view name, std::string_view parent) {
@@ -193,12 +194,11 @@ std::string fit_words(std::string_view text, unsigned width) {
   size_t end = 0, last_space = 0;
   for (unsigned taken = 0; end < text.size(); ++end) {
     const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0U) != 0x80U;
-    if (begins && ++taken == width - 1) break;
-    if (text[end] == ' ') last_space = end;
+    if (begins && taken == width - 1) break;
+    if (text[end] == ' ' && taken + 2 <= width) last_space = end;
+    taken += begins ? 1 : 0;
   }
-  if (text[end] == ' ') last_space = end;
-  const std::string_view kept = text.substr(0, last_space > 0 ? last_space : end);
-  return std::string(kept) + (last_space > 0 ? " …" : "…");
+  return last_space > 0 ? std::string(text.substr(0, last_space)) + " …" : std::string(text.substr(0, end)) + "…";
 }
 
 std::vector<EqualRows> equal_rows(std::span<const NamedRow> rows) {

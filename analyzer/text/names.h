@@ -17,7 +17,7 @@ bool natural_less(std::string_view a, std::string_view b);
 bool is_path(std::string_view name);
 
 // The longest dotted path that begins all paths: "GPT.blocks" of "GPT.blocks.0" and "GPT.blocks.1.fc". Ignores other
-// names. Empty: the paths have no common begin, or fewer than two different paths exist.
+// names. Empty: the paths have no common begin of at least 8 characters, or fewer than two different paths exist.
 std::string common_path(std::span<const std::string_view> names);
 
 // The part of a path below `parent`; "(itself)" for the parent. Other names stay unchanged.

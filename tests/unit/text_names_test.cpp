@@ -27,6 +27,7 @@ TEST(Names, TheCommonPathEndsAtADot) {
   EXPECT_EQ(common_path(Names{"GPT.blocks", "GPT.blocks.10", "(outside of modules)", ""}), "GPT.blocks");
   EXPECT_EQ(common_path(Names{"Generator.0", "Discriminator.0"}), "");
   EXPECT_EQ(common_path(Names{"GPT.head", "GPT.head"}), "") << "one name is no table";
+  EXPECT_EQ(common_path(Names{"GPT.head", "GPT.blocks"}), "") << "too short to be left out";
   EXPECT_EQ(common_path(Names{}), "");
 }
 
@@ -42,7 +43,7 @@ TEST(Names, LongPathsLoseTheirBeginAtADotOrAWord) {
   EXPECT_EQ(fit_path("encoder.layer.3.attention.self", 40), "encoder.layer.3.attention.self");
   EXPECT_EQ(fit_path("encoder.layer.3.attention.self", 22), "….3.attention.self");
   EXPECT_EQ(fit_path("ScaledDotProductCudnnAttentionBackward0.key", 30), "…CudnnAttentionBackward0.key");
-  EXPECT_EQ(fit_path("modeling_very_long_name_of_bert.py:335", 20), "…of_bert.py:335");
+  EXPECT_EQ(fit_path("modeling_very_long_name_of_bert.py:335", 20), "…name_of_bert.py:335");
   EXPECT_EQ(fit_path("unbreakablelowercase", 8), "unbreak…");
   for (unsigned width = 1; width < 45; ++width) {
     EXPECT_LE(columns(fit_path("ScaledDotProductCudnnAttentionBackward0.key", width)), width);
