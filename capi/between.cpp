@@ -3,6 +3,7 @@
 #include <string>
 
 #include "analyzer/model/attribution.h"
+#include "analyzer/report/categories.h"
 
 namespace tapelens::capi {
 
@@ -22,6 +23,7 @@ Json peaks_between(const tables::Part& part, model::Interval when, peak::By by, 
         const peak::Member& biggest = set.members[group.biggest];
         const model::FrameId frame = own_frame(text, stack_of(part.process(), text, biggest.allocation));
         held.push_back({{"key", group.key},
+                        {"label", report::group_text(group.key)},
                         {"bytes", group.bytes.value},
                         {"allocations", group.allocations},
                         {"source", frame ? peak::frame_text(text, frame) : std::string()}});

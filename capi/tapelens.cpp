@@ -168,6 +168,7 @@ Result<report::Options> report_options(const tapelens_report_options& wanted, co
   if (wanted.pid > UINT32_MAX) return usage(std::to_string(wanted.pid) + " is not a process id");
   if (wanted.pid >= 0) options.process = static_cast<uint32_t>(wanted.pid);
   if (wanted.device != nullptr) options.device = wanted.device;
+  options.keeps_equal = format.joins_equal;
   options.is_pictured = format.is_pictured;
   return options;
 }

@@ -26,7 +26,7 @@ struct AdviseCommand {
   ApplyingOptions applying;
   OutputPlace output;
   int64_t process = 0, top = 0;
-  bool top_given = false, all = false, strict = false;
+  bool top_given = false, verbose = false, all = false, strict = false;
 };
 
 std::vector<report::Rule> rules_of(const advise::Checks& checks) {
@@ -213,6 +213,7 @@ CommandFunction declare_advise(CLI::App& sub) {
       sub.add_option("--fail-on", options->fail_on, "Exit code 1 if a finding has this severity, or a higher one"),
       severity_names());
   add_color_option(sub, options->color);
+  sub.add_flag("--verbose", options->verbose, "In text: the limits of a simulated or imported run in full");
   sub.add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   for (const char* repeated : {"--check", "--plugin", "--option"}) repeatable(sub.get_option(repeated));
   return [options, &sub, list, process, top](const Words&) {
@@ -245,6 +246,7 @@ CommandFunction declare_advise(CLI::App& sub) {
     }
     report::Options chosen;
     chosen.top = 0;
+    chosen.is_verbose = options->verbose;
     // The file of the program follows from the stacks of all findings, so none may be cut.
     if (report::format_of(options->format)->locates_by_stacks) chosen.top = std::nullopt;
     if (process->count() > 0) chosen.process = static_cast<uint32_t>(options->process);

@@ -21,7 +21,7 @@ struct ReportCommand {
   std::string file, format = "text", at = "peak", by = "field", device, color = "auto", fail_above;
   OutputPlace output;
   int64_t top = 0, process = 0, depth = 0;
-  bool top_given = false, process_given = false, strict = false;
+  bool top_given = false, verbose = false, process_given = false, strict = false;
 };
 
 struct NamedPeak {
@@ -138,6 +138,7 @@ CommandFunction declare_report(CLI::App& sub) {
       ->type_name("NAME");
   add_output_option(sub, options->output);
   add_color_option(sub, options->color);
+  sub.add_flag("--verbose", options->verbose, "In text: the limits of a simulated or imported run in full");
   sub.add_flag("--strict", options->strict, "Exit code 4 if data was lost");
   sub.add_option("--fail-above", options->fail_above,
                  "Exit code 1 if the peak of a device is greater; budgets by module and a baseline: tapelens check")
@@ -154,7 +155,9 @@ CommandFunction declare_report(CLI::App& sub) {
     }
     const report::Format& format = *report::format_of(options->format);
     wanted.top = options->top_given ? static_cast<size_t>(options->top) : format.rows;
+    wanted.keeps_equal = format.joins_equal;
     wanted.is_pictured = format.is_pictured;
+    wanted.is_verbose = options->verbose;
     if (options->process_given) wanted.process = static_cast<uint32_t>(options->process);
     if (!options->device.empty()) wanted.device = options->device;
     trace::Bytes limit{};

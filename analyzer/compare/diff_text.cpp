@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analyzer/compare/renderings.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
@@ -35,6 +36,11 @@ std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by) {
   return groups;
 }
 
+// Categories have their names in the report.
+std::string name_of(const ComparedGroup& group, By by) {
+  return by == By::field || by == By::category ? report::group_text(group.name) : group.name;
+}
+
 std::string size_text(const ComparedDevice& device) {
   if (device.size_ratio == 1) return "";
   const auto scaled = static_cast<int64_t>(static_cast<double>(device.a.saved.value) * device.size_ratio);
@@ -60,7 +66,7 @@ void add_groups(text::Page& page, const ComparedDevice& device, By by) {
     const auto paint = group.difference() > Bytes{} ? Paint::red : Paint::green;
     page.line("  " + page.paint(paint, text::pad_left(signed_text(group.difference()), 11)) + "  " +
               text::pad_right(bytes_text(group.a) + " -> " + bytes_text(group.b), 22) + "  " +
-              text::pad_right(change_name(group.change()), 9) + "  " + group.name);
+              text::pad_right(change_name(group.change()), 9) + "  " + name_of(group, by));
   }
   if (groups.size() > page.rows()) {
     page.line(page.paint(Paint::dim, "  and " + text::count_text(groups.size() - page.rows()) + " more, " +
@@ -126,7 +132,7 @@ std::string diff_markdown(const Comparison& comparison, std::span<const By> by, 
       for (size_t i = 0; i < std::min(groups.size(), how.style.rows); ++i) {
         const ComparedGroup& group = groups[i];
         out += "| " + signed_text(group.difference()) + " | " + bytes_text(group.a) + " | " + bytes_text(group.b) +
-               " | " + change_name(group.change()) + " | " + code(group.name) + " |\n";
+               " | " + change_name(group.change()) + " | " + code(name_of(group, one)) + " |\n";
       }
       if (groups.size() > how.style.rows) {
         out += "\nAnd " + std::to_string(groups.size() - how.style.rows) + " more.\n";

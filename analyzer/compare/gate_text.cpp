@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/check/sources.h"
 #include "analyzer/compare/renderings.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
@@ -11,6 +12,19 @@ namespace tapelens::compare {
 namespace {
 
 using text::Paint;
+
+// "src/train.py:42:1: error: peak of cpu 19.0 MiB -> 35.0 MiB (...): self.last = hidden [peak]": the form of compilers,
+// which editors read. Column 1, because the whole line is meant.
+std::string error_text(const Item& item, const check::SourceTree& tree) {
+  std::string file = check::in_repository(item.cause.where.file, tree);
+  if (file.empty()) file = item.cause.where.file;
+  const std::string place =
+      item.cause.where.line == 0 ? "" : file + ":" + std::to_string(item.cause.where.line) + ":1: ";
+  const std::string rule = item.kind == Item::Kind::finding ? item.name.substr(item.name.rfind(' ') + 1)
+                                                            : std::string(metric_name(item.metric));
+  return place + "error: " + figure_text(item) + (item.cause.statement.empty() ? "" : ": " + item.cause.statement) +
+         " [" + rule + "]";
+}
 
 void add_grown(text::Page& page, const Item& item) {
   page.heading("Growth at the peak of " + item.device, "in the baseline -> now");
@@ -30,7 +44,7 @@ std::string verdict_text(const GateResult& verdict, const Rendering& how) {
   text::Page page(how.style);
   for (const Item& item : verdict.items) {
     if (item.passed) continue;
-    page.line(page.paint(Paint::red, failed_text(item)));
+    page.line(page.paint(Paint::red, error_text(item, how.tree)));
     if (!item.cause.why.empty()) page.line(page.paint(Paint::dim, "  " + item.cause.why));
   }
   std::set<std::string> shown;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "analyzer/compare/renderings.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
 
 namespace tapelens::compare {
@@ -49,7 +50,7 @@ std::string row_text(const ComparedRow& row) {
   const Row& shown = row.shown();
   return "  " + text::pad_left(signed_text(row.difference()), 11) + "  " +
          text::pad_right(bytes_text(row.before()) + " -> " + bytes_text(row.after()), 22) + "  " +
-         text::pad_right(change_name(row.change()), 9) + "  " + holder_text(shown) + "  " +
+         text::pad_right(change_name(row.change()), 9) + "  " + report::group_text(holder_text(shown)) + "  " +
          (shown.module.empty() ? shown.op : shown.module) + "  " + place_text(shown.source);
 }
 

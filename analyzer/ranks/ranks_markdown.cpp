@@ -33,8 +33,7 @@ std::string ranks_markdown(const Job& job, const text::Style& style) {
     const Outlier& one = job.outliers[i];
     out += "- " + cell(name_on_host(job.ranks[one.rank]) + ": " + outlier_text(job, one)) + "\n";
     for (const Reason& reason : one.reasons) {
-      out += std::string("  - ") + kByNames[static_cast<size_t>(reason.by)] + " " + code(reason.key) + ": " +
-             bytes_text(reason.median) + " -> " + bytes_text(reason.here) + "\n";
+      out += std::string("  - ") + kByNames[static_cast<size_t>(reason.by)] + ": " + cell(reason_text(reason)) + "\n";
     }
   }
   out += more(job.outliers.size(), std::min(rows, job.outliers.size()));

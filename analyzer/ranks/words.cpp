@@ -83,7 +83,7 @@ std::string outlier_text(const Job& job, const Outlier& outlier) {
 
 std::string reason_text(const Reason& reason) {
   return bytes_text(reason.median) + " -> " + bytes_text(reason.here) + "  " +
-         (reason.by == By::category ? category_label(reason.key) : reason.key);
+         (reason.by == By::category || reason.by == By::field ? category_label(reason.key) : reason.key);
 }
 
 std::string on_ranks_text(const Job& job, const SharedFinding& finding) {

@@ -12,6 +12,7 @@
 #include "analyzer/report/sections.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::report {
 
@@ -158,14 +159,38 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
   const Advice& advice = *r.advice;
   const std::string left(kAdviceIndent, ' ');
   const size_t shown = std::min(entry.findings.size(), kShown);
+  struct Row {
+    std::string bytes, what, module, source;
+  };
+  std::vector<Row> rows;
   for (size_t i = 0; i < shown; ++i) {
     const Finding& f = advice.findings[entry.findings[i]];
     const std::string field = f.node + (f.field.empty() ? "" : "." + f.field);
-    const std::string what = (field.empty() ? f.title : field) + (f.module.empty() ? "" : " in " + f.module);
-    const std::string source = source_text(f.source);
-    page.line(left + page.paint(Paint::dim, pad_left(bytes_text(f.bytes), 10) + "  " +
-                                                fit(what + (source.empty() ? "" : ", " + source),
-                                                    page.width() - kAdviceIndent - 12)));
+    rows.push_back({bytes_text(f.bytes), field.empty() ? f.title : field, f.module, source_text(f.source)});
+  }
+  const auto widest = [&](std::string Row::*column) {
+    unsigned width = 0;
+    for (const Row& row : rows) width = std::max(width, columns(row.*column));
+    return width;
+  };
+  // Without room for all columns, the functions are left out first, then the begins of the modules.
+  constexpr unsigned kLeastModule = 12;
+  const unsigned room = page.width() - kAdviceIndent - 12;
+  unsigned what = widest(&Row::what), module = widest(&Row::module), source = widest(&Row::source);
+  const auto left_of = [&](unsigned others) { return room > others ? room - others : 0; };
+  if (what + module + source + 4 > room) {
+    for (Row& row : rows) row.source = row.source.substr(0, row.source.find(' '));
+    source = widest(&Row::source);
+    const unsigned rest = left_of(what + source + 4);
+    module = std::min(module, rest < kLeastModule ? 0 : rest);
+    what = std::min(what, left_of(source + 2));
+  }
+  for (const Row& row : rows) {
+    std::string text = pad_left(row.bytes, 10) + "  " + pad_right(text::fit_path(row.what, what), what);
+    if (module > 0) text += "  " + pad_right(text::fit_path(row.module, module), module);
+    text += "  " + row.source;
+    text.erase(text.find_last_not_of(' ') + 1);
+    page.line(left + page.paint(Paint::dim, text));
   }
   if (shown < entry.findings.size()) {
     page.line(left + page.paint(Paint::dim, "and " + count_text(entry.findings.size() - shown) + " more"));
@@ -362,6 +387,18 @@ std::string headline(const Report& r) {
 
 }  // namespace
 
+std::string line_text(const Advice& advice, const Finding& finding) {
+  if (common_call(advice) != nullptr && !finding.library.file.empty()) return source_text(finding.library);
+  const std::string text = source_text(finding);
+  return text + (text.empty() || finding.statement.empty() ? "" : "   " + finding.statement);
+}
+
+std::string call_text(const Advice& advice) {
+  const Finding* call = common_call(advice);
+  if (call == nullptr) return "";
+  return source_text(call->source) + (call->statement.empty() ? "" : "   " + call->statement);
+}
+
 const char* section_title(const Entry& entry) {
   if (entry.is_small) return kSmall;
   return std::ranges::find_if(kSections, [&](const Section& section) { return entry.kind <= section.last; })->title;
@@ -462,14 +499,10 @@ std::string advice_text(const Report& r, const Style& style, const EntrySelectio
     facts += (facts.empty() ? "PyTorch " : ", PyTorch ") + r.recording.torch_version;
   }
   page.paragraph("", facts, Paint::dim);
-  for (const std::string& more :
-       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
-    if (!more.empty()) page.paragraph("", more, Paint::yellow);
-  }
+  for (const std::string& more : condition_texts(r)) page.paragraph("", more, Paint::yellow);
   if (const std::string changed = changed_text(advice); !changed.empty()) page.paragraph("! ", changed, Paint::yellow);
-  if (const Finding* call = common_call(advice)) {
-    page.paragraph("All code changes are for  ",
-                   source_text(call->source) + (call->statement.empty() ? "" : "   " + call->statement), Paint::cyan);
+  if (const std::string call = call_text(advice); !call.empty()) {
+    page.paragraph("All code changes are for  ", call, Paint::cyan);
   }
   if (const std::string unchecked = unchecked_text(advice); !unchecked.empty()) page.paragraph("", unchecked);
   if (advice.findings.empty()) {

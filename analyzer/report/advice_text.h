@@ -32,6 +32,11 @@ std::string changed_text(const advise::Advice& advice);
 std::string entry_title(const advise::Advice& advice, const advise::Entry& entry);
 // The title of the entry's section: "Do this first".
 const char* section_title(const advise::Entry& entry);
+// The line to edit and its code: "train.py:42 Net.forward   x = f(x)". The library's line if call_text() has the
+// user's. Empty: unknown.
+std::string line_text(const advise::Advice& advice, const advise::Finding& finding);
+// The one line of the user that all code changes are for; empty: they have several.
+std::string call_text(const advise::Advice& advice);
 // "-12.4 MiB"; for unbounded growth "+1.5 MiB a step".
 std::string change_text(const advise::Advice& advice, const advise::Entry& entry);
 // The change as a share of the peak, "-65 %"; else the severity: "ERROR", "info".

@@ -11,7 +11,6 @@ using text::bytes_text;
 using text::Page;
 using text::Paint;
 using text::percent_text;
-using text::time_text;
 
 namespace {
 
@@ -26,20 +25,7 @@ std::string change_text(Bytes before, Bytes after) {
 
 void add_ways(Page& page, const Report& r, const Fits& fits) {
   page.heading("To fit into " + bytes_text(fits.card));
-  if (!fits.failed) {
-    page.paragraph("  ", "It fits as it is.");
-  } else {
-    page.paragraph("  ", time_text(fits.failed->time) + " after the start the allocator has no memory for a block of " +
-                             bytes_text(fits.failed->bytes) + ": " + bytes_text(fits.failed->reserved) +
-                             " are reserved, and no cached block is large enough.");
-    if (fits.ways.empty()) {
-      page.paragraph("  ", "No set of findings, no rewrite and no setting that was tried is enough.");
-    } else if (fits.ends_out_of_memory) {
-      page.paragraph("  ", "Each of these would have been enough:");
-    } else {
-      page.paragraph("  ", "Each of these is enough:");
-    }
-  }
+  for (const std::string& sentence : fits_texts(fits)) page.paragraph("  ", sentence);
   for (const Way& way : fits.ways) {
     page.paragraph("  - ", way_text(r, way) + ": " + bytes_text(way.reserved_peak) + " reserved at most" +
                                (way.rewrites.empty() ? "" : ", as predicted"));

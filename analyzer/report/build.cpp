@@ -160,6 +160,33 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
 
 }  // namespace
 
+namespace {
+
+std::optional<Failure> last_failure(const std::vector<ProcessFacts>& processes) {
+  std::optional<Failure> out;
+  for (const ProcessFacts& process : processes) {
+    for (const OutOfMemory& one : process.out_of_memory) {
+      if (!out) out.emplace();
+      ++out->count;
+      out->request = one;
+      out->pid = process.pid;
+    }
+  }
+  return out;
+}
+
+// Adds the memory at the time of the failed request.
+void describe(Failure& failure, const peak::DeviceAnalysis& device) {
+  const peak::Analysis& of = device.of();
+  peak::Moment moment = device.timeline().at(failure.request.time);
+  moment.time = failure.request.time;
+  const peak::PeakSet set = peak_set(of.process(), of.text(), device.device(), moment);
+  failure.alive = set.bytes;
+  failure.held_by = advise::remaining_of(of.process(), of.text(), of.steps(), set);
+}
+
+}  // namespace
+
 Result<Report> build(const run::Run& run, const Options& options, const Advising* advising) {
   if (advising != nullptr && advising->progress) advising->progress("reading", 0);
   const trace::Recording& recording = run.recording();
@@ -218,10 +245,16 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
   if (report.rewritten.any()) {
     report.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   }
+  report.failure = last_failure(report.processes);
+  const bool fails_here =
+      report.failure && report.failure->pid == report.peak.pid && report.failure->request.device == report.peak.device;
+  if (fails_here) describe(*report.failure, device);
   std::vector<advise::TimelineChange> changes;
   if (advising != nullptr) {
     report.advice = advise::advise(device, advising->checks, advising->wanted, advising->progress, &changes);
-    if (const auto& wanted = advising->allocator) {
+    // The page also has the changes with which the failed request would have found memory.
+    const bool is_tried = options.is_pictured && fails_here && device.of().traits(device.device()).has_segments;
+    if (const auto wanted = is_tried ? advising->allocator.value_or(advise::AllocatorWanted{}) : advising->allocator) {
       report.advice->allocator = advise::allocator_advice(
           device, *report.advice, changes, *wanted,
           [&] { return advise::rewritten_runs(device, advising->checks, advising->wanted); }, advising->progress);

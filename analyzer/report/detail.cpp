@@ -8,6 +8,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/peak/device_memory.h"
 #include "analyzer/peak/fragmentation.h"
+#include "analyzer/report/categories.h"
 
 namespace tapelens::report {
 
@@ -91,7 +92,7 @@ const Holder& main_holder(const Allocation& allocation) {
 }
 
 std::string holder_text(const Holder& h) {
-  if (!h.evidence.empty()) return std::string(category_name(h.kind)) + ": " + h.evidence;
+  if (!h.evidence.empty()) return std::string(label(h.kind)) + ": " + h.evidence;
   switch (h.kind) {
     case peak::HolderKind::save:
       return model::field_name(h.node, h.field) + (h.saves > 1 ? " x" + std::to_string(h.saves) : "");
@@ -221,8 +222,11 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     const peak::Member& biggest = set.members[group.biggest];
     AllocationGroup made{std::move(group.key), group.bytes, group.allocations, {}, {}};
     if (const model::LayoutId layout = set.holders_of(biggest).front().layout) made.layout = layout_text(text, layout);
-    if (const model::FrameId frame = own_frame(text, stack_of(process, text, biggest.allocation))) {
-      made.source = peak::frame_text(text, frame);
+    const model::StackId stack = stack_of(process, text, biggest.allocation);
+    const model::FrameId own = own_frame(text, stack), innermost = source_frame(text, stack);
+    if (own) made.source = peak::frame_text(text, own);
+    if (innermost && own != innermost && !is_own_frame(text, innermost)) {
+      made.library = peak::frame_text(text, innermost);
     }
     out.groups.push_back(std::move(made));
   }
@@ -241,8 +245,12 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
   out.variables = describe_variables(process, text, set);
   out.lacks_variables = process.lacks_variables;
   out.reserved = describe_reserved(analysis, set, names, modules);
+  size_t sizes = 0;
+  Bytes last_size{-1};
   for (const peak::Member& member : set.members) {
-    if (out.allocations.size() < top) {
+    sizes += member.bytes != last_size ? 1 : 0;
+    last_size = member.bytes;
+    if ((options.keeps_equal ? sizes - 1 : out.allocations.size()) < top) {
       out.allocations.push_back(describe(process, text, steps, set, member, names, modules));
     } else {
       ++out.allocations_left_out.count;

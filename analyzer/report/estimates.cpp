@@ -69,12 +69,15 @@ std::optional<ExternalEstimate> estimate_external(const peak::Analysis& analysis
   return out;
 }
 
+bool is_too_large(const Report& report) {
+  return std::ranges::any_of(report.processes,
+                             [](const ProcessFacts& p) { return p.external_estimate && is_too_much(p); });
+}
+
 std::string estimates_text(const Report& report) {
   const ProcessFacts* most = nullptr;
-  bool too_much = false;
   for (const ProcessFacts& process : report.processes) {
     if (!process.external_estimate) continue;
-    too_much = too_much || is_too_much(process);
     if (most != nullptr &&
         process.external_estimate->communicators.size() <= most->external_estimate->communicators.size())
       continue;
@@ -89,7 +92,7 @@ std::string estimates_text(const Report& report) {
            communicators_text(estimate.communicators);
   }
   out += ".";
-  if (too_much) out += " With these the GPU's " + bytes_text(estimate.gpu) + " would not be enough.";
+  if (is_too_large(report)) out += " With these the GPU's " + bytes_text(estimate.gpu) + " would not be enough.";
   return out;
 }
 

@@ -52,6 +52,16 @@ std::string same_memory(const Report& r) {
   return options;
 }
 
+std::vector<std::string> fits_texts(const advise::Fits& fits) {
+  if (!fits.failed) return {"It fits as it is."};
+  const std::string request = text::time_text(fits.failed->time) +
+                              " after the start the allocator has no memory for a block of " +
+                              text::bytes_text(fits.failed->bytes) + ": " + text::bytes_text(fits.failed->reserved) +
+                              " are reserved, and no cached block is large enough.";
+  if (fits.ways.empty()) return {request, "No set of findings, no rewrite and no setting that was tried is enough."};
+  return {request, fits.ends_out_of_memory ? "Each of these would have been enough:" : "Each of these is enough:"};
+}
+
 std::string allocator_environment(const std::string& settings) {
   return "PYTORCH_CUDA_ALLOC_CONF=" + shell_quote(settings);
 }

@@ -8,6 +8,10 @@
 
 namespace tapelens::report {
 
+// Whether the recording fits: the request that finds no memory, and the introduction of Fits::ways. One or two
+// sentences.
+std::vector<std::string> fits_texts(const advise::Fits& fits);
+
 // "PYTORCH_CUDA_ALLOC_CONF=...", quoted for a shell.
 std::string allocator_environment(const std::string& settings);
 

@@ -39,6 +39,7 @@ struct Format {
   std::string (*report)(const Report&, const Rendering&) = nullptr;
   std::string (*advice)(const Report&, const Rendering&) = nullptr;
   size_t rows = 10;                // default number of groups and allocations in a report
+  bool joins_equal = false;        // a report needs Options::keeps_equal
   bool is_pictured = false;        // a report needs Report::overview
   bool locates_by_stacks = false;  // findings need the allocations' stacks: Options::top none
 };

@@ -9,6 +9,7 @@
 #include "analyzer/report/advice_text.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/findings_text.h"
+#include "analyzer/report/fitting.h"
 #include "analyzer/report/html.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/report/sentences.h"
@@ -224,6 +225,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
     if (entry.findings.size() == 1) of_finding[entry.findings.front()] = one;
     const bool is_automatic = entry.kind == Entry::Kind::automatic;
     entries.push_back({{"section", section_title(entry)},
+                       {"line", is_automatic ? "" : shown(line_text(advice, advice.findings[entry.findings.front()]))},
                        {"title", shown(entry_title(advice, entry))},
                        {"peak_after", bytes_text(entry.peak_after)},
                        {"change", change_text(advice, entry)},
@@ -247,6 +249,7 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
   };
   return {{"checks", advice.checks.size()},
           {"outlook", outlook_text(advice)},
+          {"call", shown(call_text(advice))},
           {"fixed", fixed_text(advice)},
           {"peak_before", advice.peak_before.value},
           {"peak_after_all", advice.peak_after_all.value},
@@ -259,6 +262,47 @@ Json advice_json_of(const Report& r, const PageLimits& limits, const Blocks& blo
           {"remaining", first_of(advice.left, kMostRemarks, remaining)},
           {"refused", first_of(advice.refused, kMostRemarks, [](const std::string& why) { return shown(why); })},
           {"refused_left_out", more_than(advice.refused.size(), kMostRemarks)}};
+}
+
+// The failed request, the memory at that time, and the changes with which it would have found memory.
+Json failure_json(const Report& r) {
+  if (!r.failure) return nullptr;
+  const Failure& failure = *r.failure;
+  const auto holder = [](const advise::Remaining& left) {
+    return Json{{"bytes", left.bytes.value}, {"text", shown(remaining_text(left))}};
+  };
+  const auto command = [](const std::string& text) { return shown(text); };
+  Json ways = Json::array(), commands = Json::array();
+  Json fits = Json::array();
+  std::string rest;
+  if (r.advice && r.advice->allocator && r.advice->allocator->fits) {
+    const advise::Fits& of = *r.advice->allocator->fits;
+    fits = fits_texts(of);
+    rest = unknown_rest_text(of);
+    for (const advise::Way& way : of.ways) {
+      ways.push_back({{"text", shown(way_text(r, way))},
+                      {"reserved", bytes_text(way.reserved_peak) + " reserved at most" +
+                                       (way.rewrites.empty() ? "" : ", as predicted")},
+                      {"commands", first_of(way_commands(r, way), kMostRemarks, command)}});
+    }
+    for (const std::string& one : whole_run_commands(r, of)) {
+      commands.push_back({{"command", shown(one)}, {"why", "the changes that make the whole run fit"}});
+    }
+    if (const std::string run = run_fit_command(r, of); !run.empty()) {
+      commands.push_back(
+          {{"command", shown(run)}, {"why", "the unchanged program in that memory, with the same bits"}});
+    }
+  }
+  for (const auto& [one, why] : failure_commands(r)) commands.push_back({{"command", shown(one)}, {"why", why}});
+  return {{"title", failure_title(failure)},
+          {"text", shown(failure_text(failure))},
+          {"time", failure.request.time.ns},
+          {"alive", failure.alive ? Json(failure.alive->value) : Json(nullptr)},
+          {"held_by", first_of(failure.held_by, kMostRemarks, holder)},
+          {"fits", std::move(fits)},
+          {"ways", std::move(ways)},
+          {"rest", rest},
+          {"commands", std::move(commands)}};
 }
 
 // All steps, or the first and the last of them.
@@ -339,14 +383,17 @@ Json modules_data(const Report& r) {
   Json columns = Json::array(), tables = Json::array();
   for (const peak::HolderKind kind : kinds) columns.push_back(heading(kind));
   for (const ModuleTable& table : r.modules) {
-    const auto row = [&](const ModuleRow& one) {
+    const ModuleLines lines = lines_of(table, kMostRows);
+    const auto row = [&](const ModuleLines::Line& one) {
       Json bytes = Json::array();
-      for (const peak::HolderKind kind : kinds) bytes.push_back(one.by_kind[static_cast<size_t>(kind)].value);
-      return Json{{"module", shown(one.module)}, {"all", one.bytes.value}, {"bytes", std::move(bytes)}};
+      for (const peak::HolderKind kind : kinds) bytes.push_back(one.row.by_kind[static_cast<size_t>(kind)].value);
+      return Json{
+          {"module", shown(name_text(one, kSentence))}, {"all", one.row.bytes.value}, {"bytes", std::move(bytes)}};
     };
     tables.push_back({{"title", title_text(table)},
-                      {"rows", first_of(table.rows, kMostRows, row)},
-                      {"rows_left_out", table.rows_left_out + more_than(table.rows.size(), kMostRows)}});
+                      {"heading", shown(module_heading(lines))},
+                      {"rows", first_of(lines.lines, kMostRows, row)},
+                      {"rows_left_out", lines.rest.modules}});
   }
   return {{"columns", std::move(columns)}, {"tables", std::move(tables)}};
 }
@@ -372,6 +419,7 @@ Json page_data(const Report& r, const PageLimits& limits, std::string_view versi
               {"peak", {{"bytes", r.peak.bytes.value}, {"time", r.peak.time.ns}}},
               {"duration", r.recording.duration.ns},
               {"remarks", remarks_json(r)},
+              {"failure", failure_json(r)},
               {"roles", roles_json(r)},
               {"curve", curve_json(overview)},
               {"blocks", blocks.take()},

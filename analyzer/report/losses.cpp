@@ -7,6 +7,26 @@ namespace tapelens::report {
 
 using text::plural;
 
+std::vector<std::string> condition_texts(const Report& r) {
+  if (r.options.is_verbose) {
+    std::vector<std::string> all{simulated_text(r.recording), imported_text(r.recording), estimates_text(r),
+                                 value_reads_text(r)};
+    std::erase(all, "");
+    return all;
+  }
+  std::string text;
+  if (!r.recording.simulated_gpu.empty()) {
+    text = "On " + r.recording.simulated_gpu + ", simulated: no values, no times";
+    if (is_too_large(r)) text += "; too small with the memory outside of PyTorch";
+    if (!value_reads_text(r).empty()) text += "; the peak may depend on values";
+  } else if (!r.recording.imported_from.empty()) {
+    text = "Imported from " + r.recording.imported_from + ": no saves, modules or steps";
+    if (!r.recording.imported_history) text += ", no history";
+  }
+  if (text.empty()) return {};
+  return {text + " (--verbose: more)"};
+}
+
 std::string simulated_text(const RecordingFacts& facts) {
   if (facts.simulated_gpu.empty()) return {};
   return "On " + facts.simulated_gpu +

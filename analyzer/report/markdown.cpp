@@ -3,6 +3,7 @@
 
 #include "analyzer/model/words.h"
 #include "analyzer/report/advice_text.h"
+#include "analyzer/report/alike.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
@@ -48,20 +49,17 @@ void add_groups(std::string& out, const Report& r, size_t rows) {
 }
 
 void add_allocations(std::string& out, const Report& r, size_t rows) {
-  const size_t shown = std::min(rows, r.peak.allocations.size());
-  if (shown == 0) return;
-  out += "\n<details><summary>The biggest " + plural(shown, "allocation", "allocations") + " of " +
-         count_text(r.peak.live_allocations) +
-         "</summary>\n\n| bytes | held by | shape | operator | module | source |\n|--:|:--|:--|:--|:--|:--|\n";
-  for (size_t i = 0; i < shown; ++i) {
-    const Allocation& a = r.peak.allocations[i];
-    const Holder& h = main_holder(a);
-    const std::string holder = !h.evidence.empty() ? cell(holder_text(h))
-                               : h.kind == peak::HolderKind::save
-                                   ? code(model::field_name(h.node, h.field))
-                                   : cell(std::string(kind_name(h.kind))) + (h.name.empty() ? "" : " " + code(h.name));
-    out += "| " + bytes_text(a.bytes) + " | " + holder + " | " + cell(a.layout) + " | " + code(a.op) + " | " +
-           code(a.module) + " | " + code(a.source) + " |\n";
+  const AllocationLines all = biggest(r, rows);
+  if (all.lines.empty()) return;
+  out += "\n<details><summary>The biggest " + plural(all.allocations, "allocation", "allocations") + " of " +
+         count_text(r.peak.live_allocations) + "</summary>\n\n| bytes | | held by | shape | operator | module" +
+         (all.parent.empty() ? "" : " below " + code(all.parent)) + " | source |\n|--:|:--|:--|:--|:--|:--|:--|\n";
+  for (const AllocationLine& one : all.lines) {
+    const Allocation& a = *one.first;
+    const bool is_field = a.category == peak::HolderKind::save && main_holder(a).evidence.empty();
+    out += "| " + bytes_text(a.bytes) + " | " + (one.allocations > 1 ? "x" + count_text(one.allocations) : "") + " | " +
+           (is_field ? code(one.subject) : cell(one.subject)) + " | " + cell(a.layout) + " | " + code(a.op) + " | " +
+           code(one.module) + " | " + code(a.source) + " |\n";
   }
   out += "\n</details>\n";
 }
@@ -134,6 +132,7 @@ std::string markdown(const Report& r, size_t rows) {
 constinit extern const Format kMarkdown{
     .name = "markdown",
     .report = [](const Report& r, const Rendering& how) { return markdown(r, how.style.rows); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_markdown(r, how.style.rows); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_markdown(r, how.style.rows); },
+    .joins_equal = true};
 
 }  // namespace tapelens::report

@@ -9,6 +9,7 @@
 #include "analyzer/report/categories.h"
 #include "analyzer/report/detail.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::report {
 
@@ -48,8 +49,10 @@ ModuleTable table_of(const peak::Analysis& analysis, const peak::PeakSet& set, c
     row.module = name;
     out.rows.push_back(std::move(row));
   }
-  std::ranges::stable_sort(out.rows, std::ranges::greater(), &ModuleRow::bytes);
-  const size_t top = options.top.value_or(SIZE_MAX);
+  std::ranges::sort(out.rows, [](const ModuleRow& a, const ModuleRow& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : text::natural_less(a.module, b.module);
+  });
+  const size_t top = options.keeps_equal ? SIZE_MAX : options.top.value_or(SIZE_MAX);
   for (; out.rows.size() > top; out.rows.pop_back()) {
     out.rest.add(out.rows.back());
     ++out.rows_left_out;
@@ -109,6 +112,46 @@ std::vector<ModuleTable> describe_modules(const peak::DeviceAnalysis& device, co
     tables.front().is_chosen = true;
   }
   return tables;
+}
+
+ModuleLines lines_of(const ModuleTable& table, size_t most) {
+  ModuleLines out;
+  std::map<std::array<model::Bytes, peak::kHolderKinds>, size_t> kinds;
+  std::vector<text::NamedRow> named;
+  for (const ModuleRow& row : table.rows) {
+    named.push_back({row.module, kinds.try_emplace(row.by_kind, kinds.size()).first->second});
+    out.all.add(row);
+  }
+  out.all.add(table.rest);
+  for (text::EqualRows& equal : text::equal_rows(named)) {
+    ModuleLines::Line& line = out.lines.emplace_back();
+    for (const size_t at : equal.rows) line.row.add(table.rows[at]);
+    line.row.module = std::move(equal.name);
+    line.modules = equal.rows.size();
+  }
+  std::ranges::sort(out.lines, [](const ModuleLines::Line& a, const ModuleLines::Line& b) {
+    return a.row.bytes != b.row.bytes ? a.row.bytes > b.row.bytes : text::natural_less(a.row.module, b.row.module);
+  });
+  out.rest = {table.rest, table.rows_left_out};
+  for (; out.lines.size() > most; out.lines.pop_back()) {
+    out.rest.row.add(out.lines.back().row);
+    out.rest.modules += out.lines.back().modules;
+  }
+  std::vector<std::string_view> names;
+  for (const ModuleLines::Line& line : out.lines) names.push_back(line.row.module);
+  out.parent = text::common_path(names);
+  for (ModuleLines::Line& line : out.lines) line.row.module = text::below(line.row.module, out.parent);
+  return out;
+}
+
+std::string name_text(const ModuleLines::Line& line, unsigned width) {
+  if (line.modules < 2) return text::fit_path(line.row.module, width);
+  const std::string times = "  x" + text::count_text(line.modules);
+  return text::fit_path(line.row.module, width - std::min(width, columns(times))) + times;
+}
+
+std::string module_heading(const ModuleLines& lines) {
+  return lines.parent.empty() ? "module" : "module below " + lines.parent;
 }
 
 std::vector<peak::HolderKind> columns_of(const std::vector<ModuleTable>& tables) {

@@ -46,6 +46,24 @@ struct ModuleTable {
   uint64_t rows_left_out = 0;
 };
 
+// The rows of a table for people. Modules that differ only in numbers and hold the same bytes of each kind are one row.
+struct ModuleLines {
+  struct Line {
+    ModuleRow row;         // the sum; `module` is the path below `parent`: "encoder.layer.{0-3}.attention.self"
+    uint64_t modules = 1;  // rows of the table in this line
+  };
+  std::string parent;       // the path that begins all paths; empty: none
+  std::vector<Line> lines;  // the most bytes first
+  Line rest;                // the sum of the rows that `lines` leaves out; `modules` counts them
+  ModuleRow all;            // the sum of the table
+};
+// At most `most` lines.
+ModuleLines lines_of(const ModuleTable& table, size_t most);
+// "encoder.layer.{0-3}.attention.self  x4", at most `width` columns.
+std::string name_text(const ModuleLines::Line& line, unsigned width);
+// The heading of the column of modules: "module", "module below GPT.blocks".
+std::string module_heading(const ModuleLines& lines);
+
 // "GPT.blocks.3" of "GPT.blocks.3.attention.query" at depth 2: so many levels below the outermost module.
 std::string_view module_at(std::string_view path, std::optional<unsigned> depth);
 

@@ -12,7 +12,6 @@ using text::bytes_text;
 using text::cell;
 using text::code;
 using text::count_text;
-using text::fit;
 using text::Json;
 using text::pad_left;
 using text::pad_right;
@@ -24,34 +23,6 @@ namespace {
 using Kinds = std::vector<peak::HolderKind>;
 
 Bytes of(const ModuleRow& row, peak::HolderKind kind) { return row.by_kind[static_cast<size_t>(kind)]; }
-
-// The first rows, and one for all others. `all`: the sum.
-struct Shown {
-  std::vector<ModuleRow> rows;
-  ModuleRow all;
-};
-
-Shown shown(const ModuleTable& table, size_t rows) {
-  Shown out;
-  ModuleRow rest = table.rest;
-  uint64_t left_out = table.rows_left_out;
-  out.all.add(rest);
-  for (const ModuleRow& row : table.rows) {
-    out.all.add(row);
-    if (out.rows.size() < rows) {
-      out.rows.push_back(row);
-    } else {
-      rest.add(row);
-      ++left_out;
-    }
-  }
-  if (left_out > 0) {
-    rest.module = "and " + count_text(left_out) + " more";
-    out.rows.push_back(rest);
-  }
-  out.all.module = "all";
-  return out;
-}
 
 // The columns with the most bytes, as many as fit, in their order.
 Kinds fitting(const std::vector<ModuleTable>& tables, const Kinds& kinds, size_t most) {
@@ -77,36 +48,52 @@ Kinds fitting(const std::vector<ModuleTable>& tables, const Kinds& kinds, size_t
   return out;
 }
 
+constexpr unsigned kWidestName = 1000;
+
+std::string remark_of(const ModuleTable& table, const ModuleLines& lines, size_t tables) {
+  std::string remark = table.is_chosen && tables > 1 ? "the peak" : "";
+  if (!lines.parent.empty()) remark += (remark.empty() ? "modules below " : "; modules below ") + lines.parent;
+  return remark;
+}
+
+std::string rest_text(const ModuleLines& lines) { return "and " + count_text(lines.rest.modules) + " more"; }
+
 std::string cell_text(Bytes bytes) { return bytes == Bytes{} ? "-" : bytes_text(bytes); }
 
 }  // namespace
 
 void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
-  constexpr unsigned kLeastName = 22;
+  constexpr unsigned kNarrowestName = 22;
   const unsigned figure = column_width("all");
   const auto width_of = [](peak::HolderKind kind) { return column_width(heading(kind)); };
   const Kinds all = columns_of(tables);
-  unsigned beside = 2 + kLeastName;  // width beside the figures, and extra width of wide columns
+  std::vector<ModuleLines> shown;
+  unsigned width = kNarrowestName;
+  for (const ModuleTable& table : tables) {
+    shown.push_back(lines_of(table, page.rows()));
+    for (const auto& line : shown.back().lines) width = std::max(width, text::columns(name_text(line, kWidestName)));
+  }
+  // Names are worth more than figures of small categories, which share a column.
+  const unsigned least = std::clamp(width, kNarrowestName, std::max(kNarrowestName, page.width() * 2 / 5));
+  unsigned beside = 2 + least;  // width beside the figures, and extra width of wide columns
   for (const peak::HolderKind kind : all) beside += width_of(kind) - figure;
   const unsigned fit_in = page.width() > beside ? (page.width() - beside) / figure : 0;
   const size_t room = std::max(3U, fit_in) - 1;  // without the sum
   const Kinds kinds = fitting(tables, all, room);
   const bool has_rest = kinds.size() < all.size();
-  unsigned width = kLeastName;
-  for (const ModuleTable& table : tables) {
-    for (const ModuleRow& row : table.rows) width = std::max(width, text::columns(row.module));
-  }
   unsigned taken = 2 + figure + (has_rest ? figure : 0);
   for (const peak::HolderKind kind : kinds) taken += width_of(kind);
-  width = std::min(width, page.width() > taken + kLeastName ? page.width() - taken : kLeastName);
-  for (const ModuleTable& table : tables) {
-    page.heading(title_text(table), table.is_chosen && tables.size() > 1 ? "the peak" : "");
+  width = std::min(width, page.width() > taken + least ? page.width() - taken : least);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const ModuleTable& table = tables[i];
+    const ModuleLines& lines = shown[i];
+    page.heading(title_text(table), remark_of(table, lines, tables.size()));
     std::string head = "  " + pad_right("module", width) + pad_left("all", figure);
     for (const peak::HolderKind kind : kinds) head += pad_left(heading(kind), width_of(kind));
     if (has_rest) head += pad_left("the rest", figure);
     page.line(page.paint(Paint::dim, head));
-    const auto line = [&](const ModuleRow& row, Paint paint) {
-      std::string text = "  " + pad_right(fit(row.module, width), width) + pad_left(bytes_text(row.bytes), figure);
+    const auto line = [&](const ModuleRow& row, const std::string& name, Paint paint) {
+      std::string text = "  " + pad_right(name, width) + pad_left(bytes_text(row.bytes), figure);
       Bytes rest = row.bytes;
       for (const peak::HolderKind kind : kinds) {
         text += pad_left(cell_text(of(row, kind)), width_of(kind));
@@ -115,9 +102,9 @@ void add_modules(Page& page, const std::vector<ModuleTable>& tables) {
       if (has_rest) text += pad_left(cell_text(rest), figure);
       page.line(page.paint(paint, text));
     };
-    const Shown rows = shown(table, page.rows());
-    for (const ModuleRow& row : rows.rows) line(row, Paint::plain);
-    line(rows.all, Paint::bold);
+    for (const auto& one : lines.lines) line(one.row, name_text(one, width), Paint::plain);
+    if (lines.rest.modules > 0) line(lines.rest.row, rest_text(lines), Paint::plain);
+    line(lines.all, "all", Paint::bold);
   }
 }
 
@@ -125,7 +112,9 @@ std::string modules_markdown(const std::vector<ModuleTable>& tables, size_t rows
   const Kinds kinds = columns_of(tables);
   std::string out;
   for (const ModuleTable& table : tables) {
-    out += "\n**" + cell(title_text(table)) + "**\n\n| module | all |";
+    const ModuleLines lines = lines_of(table, rows);
+    out += "\n**" + cell(title_text(table)) + "**\n\n| module" +
+           (lines.parent.empty() ? "" : " below " + code(lines.parent)) + " | all |";
     for (const peak::HolderKind kind : kinds) out += " " + cell(heading(kind)) + " |";
     out += "\n|:--|--:|";
     for (size_t i = 0; i < kinds.size(); ++i) out += "--:|";
@@ -135,9 +124,11 @@ std::string modules_markdown(const std::vector<ModuleTable>& tables, size_t rows
       for (const peak::HolderKind kind : kinds) out += " " + cell_text(of(row, kind)) + " |";
       out += "\n";
     };
-    const Shown all = shown(table, rows);
-    for (const ModuleRow& row : all.rows) line(row, code(row.module));
-    line(all.all, "all");
+    for (const auto& one : lines.lines) {
+      line(one.row, code(one.row.module) + (one.modules > 1 ? " x" + count_text(one.modules) : ""));
+    }
+    if (lines.rest.modules > 0) line(lines.rest.row, rest_text(lines));
+    line(lines.all, "all");
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "analyzer/model/device_traits.h"
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 
@@ -18,6 +19,16 @@ namespace {
 std::string process_name(const Report& r, uint32_t pid, int32_t rank) {
   if (r.processes.size() < 2) return "";
   return rank >= 0 ? "rank " + std::to_string(rank) : "process " + std::to_string(pid);
+}
+
+// "3 of 16", "15, the last of 16", "39998, of steps 39997 to 39999".
+std::string step_text(const Report& r, uint32_t step) {
+  const auto whole = whole_steps(r);
+  std::string text = std::to_string(step);
+  if (whole.size() < 2) return text;
+  const uint32_t first = whole.front().index, last = whole.back().index;
+  if (first > 0) return text + ", of steps " + std::to_string(first) + " to " + std::to_string(last);
+  return text + (step == last ? ", the last of " : " of ") + count_text(uint64_t{last} + 1);
 }
 
 // The recorded steps, if not all steps were recorded: "1:2", or "39997:" for all from that step on.
@@ -54,10 +65,7 @@ std::string title_text(const Report& r) {
 
 std::string when_text(const Report& r) {
   const Peak& p = r.peak;
-  std::string step = std::to_string(p.step);
-  if (const auto whole = whole_steps(r); whole.size() > 1) {
-    step += " (of " + std::to_string(whole.front().index) + " to " + std::to_string(whole.back().index) + ")";
-  }
+  const std::string step = step_text(r, p.step);
   std::string when = time_text(p.time) + " after the start, ";
   if (!r.recording.imported_from.empty()) {
     when.erase(when.size() - 2);  // steps are not known
@@ -88,6 +96,38 @@ std::string run_text(const Report& r) {
 }
 
 // The memory that PyTorch's allocator had reserved on the device at the peak.
+std::string failure_title(const Failure& failure) {
+  if (failure.count == 1) return "Out of memory";
+  return "Out of memory, " + count_text(failure.count) + " times; the last one";
+}
+
+std::string failure_text(const Failure& failure) {
+  const OutOfMemory& last = failure.request;
+  std::string text = time_text(last.time) + " after the start, " + last.device + " had no " + bytes_text(last.bytes);
+  if (!last.op.empty()) text += " for " + last.op;
+  if (!last.source.empty()) text += " at " + last.source;
+  if (!last.module.empty()) text += " (" + last.module + ")";
+  text += ": " + bytes_text(last.allocated) + " were allocated and " +
+          bytes_text(Bytes{last.reserved.value - last.allocated.value}) +
+          " were reserved and unused, in pieces of at most " + bytes_text(last.largest_hole);
+  if (last.free) text += "; " + bytes_text(*last.free) + " were free on the device";
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> failure_commands(const Report& r) {
+  const Failure& failure = *r.failure;
+  const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(failure.pid) : "";
+  const std::string of = r.recording.file + process + " --device " + failure.request.device;
+  std::vector<std::pair<std::string, std::string>> commands;
+  if (r.options.at.kind != At::Kind::out_of_memory) {
+    commands.emplace_back("tapelens report " + of + " --at oom", "the memory at that time");
+  }
+  if (model::device_type(failure.request.device).is_modelled) {
+    commands.emplace_back("tapelens advise " + of, "the changes with which it fits");
+  }
+  return commands;
+}
+
 std::string reserved_text(const Reserved& reserved) {
   std::string text = "in blocks of " + bytes_text(reserved.allocated);
   if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
@@ -99,6 +139,12 @@ std::string reserved_text(const Reserved& reserved) {
          (reserved.unusable > Bytes{}
               ? ", " + bytes_text(reserved.unusable) + " in pieces smaller than any request of the program"
               : "");
+}
+
+std::string reserved_short(const Reserved& reserved) {
+  if (!reserved.reserved || reserved.segments.empty()) return reserved_text(reserved);
+  const Bytes unused{reserved.reserved->value - reserved.allocated.value - reserved.waiting.value};
+  return bytes_text(*reserved.reserved) + " reserved, " + bytes_text(unused) + " of that unused";
 }
 
 // The bytes that are alive at the begin of a step should not grow. The first begin does not count, because gradients
@@ -142,7 +188,7 @@ std::string holders_text(const Allocation& a) {
     if (more.kind == peak::HolderKind::save) {
       if (saves++ == 0) save = &more;
     } else {
-      text += std::string(", ") + kind_name(more.kind) + (more.name.empty() ? "" : " " + more.name);
+      text += ", " + holder_text(more);
     }
   }
   if (save == nullptr) return text;

@@ -56,7 +56,10 @@ struct Options {
   std::optional<size_t> top;          // groups and allocations to keep; empty: all
   std::optional<uint32_t> process;    // pid; empty: that of run::PeakDevice
   std::optional<std::string> device;  // "cpu"; empty: likewise
-  bool is_pictured = false;           // build() also makes Report::overview
+  // Keeps all allocations of the `top` largest sizes, and all modules, for texts that join equal ones (alike.h).
+  bool keeps_equal = false;
+  bool is_pictured = false;  // build() also makes Report::overview
+  bool is_verbose = false;   // text has the conditions of the run in full
   // For By::module: levels of modules below the outermost ones. Deeper modules are added to their parent. Empty: no
   // limit.
   std::optional<unsigned> depth;
@@ -176,7 +179,8 @@ struct AllocationGroup {
   std::string key;
   Bytes bytes;
   uint64_t allocations = 0;
-  std::string layout, source;  // as in Allocation
+  std::string layout, source;  // as in Allocation, but the source is the user's line
+  std::string library = {};    // the line of an installed package that the user's line calls; empty: none
 };
 
 // A variable that has some of the other live tensors: record --referrers.
@@ -248,6 +252,17 @@ struct Range {
   Bytes allocated;
 };
 
+// The last request that found no memory, in the processes of the recording.
+struct Failure {
+  OutOfMemory request;
+  uint64_t count = 0;  // of such requests
+  uint32_t pid = 0;
+  // Only if the request is of the chosen process and device: the live bytes at that time, and their holders with the
+  // largest group of each.
+  std::optional<Bytes> alive;
+  std::vector<advise::Remaining> held_by;
+};
+
 struct Report {
   Options options;
   RecordingFacts recording;
@@ -262,6 +277,7 @@ struct Report {
   Bytes saved_peak;                      // set if the process has rewrites: peak::saved_for_backward()
   std::optional<advise::Advice> advice;  // over the whole recording; empty if build() got no checks
   std::optional<Overview> overview;      // set if Options::is_pictured
+  std::optional<Failure> failure;        // set if a request found no memory
 };
 
 // The steps without the part after the last step. Never empty, because a run without steps has one part.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/report/report.h"
@@ -12,8 +13,16 @@ std::string title_text(const Report& report);  // "Peak 174.0 MiB on cpu of rank
 std::string when_text(const Report& report);   // "1.2 s after the start, in the backward of step 3, at train.py:42
                                                // forward; 120 allocations ..."
 std::string run_text(const Report& report);    // "python train.py, PyTorch 2.15.0, 4.8 s, 12,004 events"
+// The last request that found no memory, if there is one. A title, a sentence, and commands with their purposes.
+std::string failure_title(const Failure& failure);  // "Out of memory, 3 times; the last one"
+std::string failure_text(
+    const Failure& failure);  // "13.468 s after the start, cuda:0 had no 32.0 MiB for aten::bmm ..."
+// Without the command of the moment that the report describes already.
+std::vector<std::pair<std::string, std::string>> failure_commands(const Report& report);
 // The memory that PyTorch's allocator had reserved on the device.
 std::string reserved_text(const Reserved& reserved);
+// The reserved and the unused bytes alone.
+std::string reserved_short(const Reserved& reserved);
 // Empty: memory at the begin of steps does not grow.
 std::string growth_text(const Report& report);
 // If the recording does not have the variables that hold the other live tensors: how to find them.
@@ -41,10 +50,14 @@ std::string host_memory_text(const Report& report);
 // The process with the most communicators: one sentence. A second sentence follows if a GPU has too little memory for
 // the recorded bytes and the estimate together. Empty: no estimate.
 std::string estimates_text(const Report& report);
+// Whether that second sentence follows.
+bool is_too_large(const Report& report);
 
 // ---- the data that a recording lacks, and how to record it
 // These texts are one or two sentences for the first lines of a report. They are empty if they do not apply.
 
+// One line about a simulated or imported run; with Options::is_verbose all of the sentences below.
+std::vector<std::string> condition_texts(const Report& report);
 // A run on simulated GPUs.
 std::string simulated_text(const RecordingFacts& facts);
 // Checks that do not run on an imported recording.

@@ -1,10 +1,11 @@
 // The report for a terminal: the peak, its time, its holders, the biggest allocations, and the next commands.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
-#include "analyzer/model/device_traits.h"
 #include "analyzer/report/advice_text.h"
+#include "analyzer/report/alike.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/formats.h"
@@ -13,6 +14,7 @@
 #include "analyzer/report/sentences.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::report {
 
@@ -21,6 +23,8 @@ using text::bytes_text;
 using text::columns;
 using text::count_text;
 using text::fit;
+using text::fit_path;
+using text::fit_words;
 using text::pad_left;
 using text::pad_right;
 using text::Page;
@@ -50,47 +54,20 @@ void add_pins(Page& page, const Reserved& reserved) {
 }
 
 void add_out_of_memory(Page& page, const Report& r) {
-  size_t count = 0;
-  const OutOfMemory* last = nullptr;
-  uint32_t pid = 0;
-  for (const ProcessFacts& process : r.processes) {
-    for (const OutOfMemory& one : process.out_of_memory) {
-      ++count;
-      last = &one;
-      pid = process.pid;
-    }
-  }
-  if (last == nullptr) return;
-  page.heading(count == 1 ? "Out of memory" : "Out of memory, " + count_text(count) + " times; the last one");
-  std::string text = time_text(last->time) + " after the start, " + last->device + " had no " + bytes_text(last->bytes);
-  if (!last->op.empty()) text += " for " + last->op;
-  if (!last->source.empty()) text += " at " + last->source;
-  if (!last->module.empty()) text += " (" + last->module + ")";
-  text += ": " + bytes_text(last->allocated) + " were allocated and " +
-          bytes_text(Bytes{last->reserved.value - last->allocated.value}) +
-          " were reserved and unused, in pieces of at most " + bytes_text(last->largest_hole);
-  if (last->free) text += "; " + bytes_text(*last->free) + " were free on the device";
-  page.paragraph("! ", text, Paint::red);
-  const std::string process = r.processes.size() > 1 ? " --process " + std::to_string(pid) : "";
-  if (r.options.at.kind != At::Kind::out_of_memory) {
-    page.line("  tapelens report " + r.recording.file + process + " --device " + last->device +
-              " --at oom   the memory at that time");
-  }
-  if (model::device_type(last->device).is_modelled) {
-    page.line("  tapelens advise " + r.recording.file + process + " --device " + last->device +
-              "   the changes with which it fits");
-  }
+  if (!r.failure) return;
+  page.heading(failure_title(*r.failure));
+  page.paragraph("! ", failure_text(*r.failure), Paint::red);
+  for (const auto& [command, purpose] : failure_commands(r)) page.line("  " + command + "   " + purpose);
 }
 
 void add_title(Page& page, const Report& r) {
   page.line(page.paint(Paint::bold, title_text(r)));
   page.paragraph("", when_text(r));
-  if (r.peak.reserved) page.paragraph("", reserved_text(*r.peak.reserved));
-  page.paragraph("", run_text(r), Paint::dim);
-  for (const std::string& said :
-       {simulated_text(r.recording), imported_text(r.recording), estimates_text(r), value_reads_text(r)}) {
-    if (!said.empty()) page.paragraph("", said, Paint::yellow);
+  if (r.peak.reserved) {
+    page.paragraph("", r.options.is_verbose ? reserved_text(*r.peak.reserved) : reserved_short(*r.peak.reserved));
   }
+  page.paragraph("", run_text(r), Paint::dim);
+  for (const std::string& said : condition_texts(r)) page.paragraph("", said, Paint::yellow);
   if (const std::string hidden = hidden_text(r.processes); !hidden.empty()) page.paragraph("! ", hidden, Paint::yellow);
 }
 
@@ -98,14 +75,20 @@ void add_title(Page& page, const Report& r) {
 std::string line_of(const std::string& source) { return source.substr(0, source.find(' ')); }
 std::string line_of(const AllocationGroup& group) { return line_of(group.source); }
 
-// "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category.
-std::string largest_of(const Report& r, peak::HolderKind kind) {
+// "1.5 MiB of it ReluBackward0.result, train.py:16": the largest group of a category, in `width` columns.
+std::string largest_of(const Report& r, peak::HolderKind kind, unsigned width) {
   const auto held = std::ranges::find(r.peak.held_by, kind, &advise::Remaining::kind);
   if (held == r.peak.held_by.end()) return "";
-  std::string text = held->largest;
-  if (!held->source.file.empty()) text += (text.empty() ? "made at " : ", ") + line_of(source_text(held->source));
+  std::string source;
+  if (!held->source.file.empty()) {
+    source = (held->largest.empty() ? "made at " : ", ") + line_of(source_text(held->source));
+  }
+  if (held->largest.empty() && source.empty()) return "";
   const std::string largest = bytes_text(held->largest_bytes);
-  return text.empty() || largest == bytes_text(held->bytes) ? text : largest + " of it " + text;
+  const std::string part = largest == bytes_text(held->bytes) ? "" : largest + " of it ";
+  const unsigned taken = columns(part) + columns(source);
+  if (taken + columns(held->largest) <= width) return part + held->largest + source;
+  return part + fit_path(held->largest, width > columns(part) ? width - columns(part) : 1);
 }
 
 void add_categories(Page& page, const Report& r) {
@@ -119,13 +102,13 @@ void add_categories(Page& page, const Report& r) {
     if (percent_text(c.bytes, r.peak.bytes) == "0.0 %") continue;  // JSON has it
     const double part =
         static_cast<double>(c.bytes.value) / static_cast<double>(std::max<int64_t>(1, r.peak.bytes.value));
-    const std::string largest = has_largest ? largest_of(r, c.kind) : "";
-    page.line(
-        "  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
-        pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
-        page.paint(paint_of(c.kind),
-                   largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
-        (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit(largest, page.width() - width - 26 - bar_cells))));
+    const unsigned room = page.width() - std::min(page.width(), width + 26 + bar_cells);
+    const std::string largest = has_largest ? largest_of(r, c.kind, room) : "";
+    page.line("  " + pad_right(label(c.kind), width) + pad_left(bytes_text(c.bytes), 11) +
+              pad_left(percent_text(c.bytes, r.peak.bytes), 9) + "  " +
+              page.paint(paint_of(c.kind),
+                         largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
+              (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit_words(largest, room))));
   }
 }
 
@@ -137,29 +120,44 @@ unsigned column(const std::vector<AllocationGroup>& groups, size_t shown, unsign
   return std::min(width, most);
 }
 
+// The user's line that several of the first rows share, with different lines of libraries: it calls a framework that
+// runs the whole training. Empty: no such line.
+std::string common_call(const std::vector<AllocationGroup>& groups, size_t shown) {
+  std::map<std::string, std::set<std::string>> libraries;  // by the user's line
+  for (size_t i = 0; i < shown; ++i) {
+    if (!groups[i].library.empty()) libraries[line_of(groups[i])].insert(groups[i].library);
+  }
+  const auto most = std::ranges::max_element(libraries, {}, [](const auto& one) { return one.second.size(); });
+  return most == libraries.end() || most->second.size() < 2 ? "" : most->first;
+}
+
 // A narrow terminal has no room for shapes, and a narrower one has no room for source lines.
 void add_groups(Page& page, const Report& r) {
   const auto& groups = r.peak.groups;
   const size_t shown = std::min(groups.size(), page.rows());
   constexpr unsigned kNumbers = 2 + 11 + 2 + 7;
   const bool has_layout = page.width() >= 90, has_source = page.width() >= 70 && r.options.by != peak::By::source;
+  const std::string call = has_source ? common_call(groups, shown) : "";
+  const auto place = [&](const AllocationGroup& g) {
+    return line_of(g) == call && !g.library.empty() ? line_of(g.library) : line_of(g);
+  };
   page.heading(std::string("Largest by ") + by_name(r.options.by),
                plural(groups.size() + r.peak.groups_left_out.count, "group", "groups") +
-                   (has_layout ? "; shape and line are those of the biggest allocation" : ""));
+                   (has_layout ? "; shape and line are those of the biggest allocation" : "") +
+                   (call.empty() ? "" : ", below " + call));
   const unsigned layout_width =
-      has_layout ? column(groups, shown, 26, [](const AllocationGroup& g) { return g.layout; }) : 0;
-  const unsigned source_width =
-      has_source ? column(groups, shown, 30, [](const AllocationGroup& g) { return line_of(g); }) : 0;
+      has_layout ? column(groups, shown, 32, [](const AllocationGroup& g) { return g.layout; }) : 0;
+  const unsigned source_width = has_source ? column(groups, shown, 30, place) : 0;
   const unsigned taken =
       kNumbers + (layout_width > 0 ? layout_width + 2 : 0) + (source_width > 0 ? source_width + 2 : 0);
   const unsigned key_width = column(groups, shown, page.width() > taken + 12 ? page.width() - taken : 12,
                                     [](const AllocationGroup& g) { return group_text(g.key); });
   const auto row = [&](const AllocationGroup& g, Paint paint) {
     std::string line =
-        "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit(group_text(g.key), key_width), key_width);
-    if (layout_width > 0) line += "  " + pad_right(fit(g.layout, layout_width), layout_width);
+        "  " + pad_left(bytes_text(g.bytes), 11) + "  " + pad_right(fit_path(group_text(g.key), key_width), key_width);
+    if (layout_width > 0) line += "  " + pad_right(fit_words(g.layout, layout_width), layout_width);
     line += pad_left("x" + count_text(g.allocations), 7);
-    if (source_width > 0 && !g.source.empty()) line += "  " + fit(line_of(g), source_width);
+    if (source_width > 0 && !g.source.empty()) line += "  " + fit_path(place(g), source_width);
     page.line(page.paint(paint, line));
   };
   for (size_t i = 0; i < shown; ++i) row(groups[i], Paint::plain);
@@ -194,7 +192,7 @@ void add_variables(Page& page, const Report& r) {
   for (size_t i = 0; i < shown; ++i) {
     const Variable& v = variables[i];
     page.line("  " + pad_left(bytes_text(v.bytes), 11) + pad_left("x" + count_text(v.allocations), 7) + "  " +
-              fit(v.name.empty() ? "(no variable found)" : v.name, page.width() - kNumbers));
+              fit_words(v.name.empty() ? "(no variable found)" : v.name, page.width() - kNumbers));
   }
   if (rest.count > 0) {
     page.line(page.paint(Paint::dim, "  " + pad_left(bytes_text(rest.bytes), 11) + std::string(9, ' ') + "and " +
@@ -237,26 +235,68 @@ std::string imported_phase(const Allocation::Imported& of) {
   return "a " + of.phase + (of.node.empty() ? "" : " of " + of.node);
 }
 
+std::string operator_text(const Allocation& a) {
+  std::string text = a.op.empty() ? "(no operator)" : a.op;
+  if (a.imported && !a.imported->phase.empty()) text += " in " + imported_phase(*a.imported);
+  return text;
+}
+
+// The columns of the second line of an allocation.
+struct Origins {
+  unsigned op = 0, module = 0;
+  bool has_function = true;  // the source has the function, not only the line
+};
+
+std::string source_of(const Report& r, const Allocation& a, bool has_function) {
+  const std::string text = has_function ? a.source : line_of(a.source);
+  return text + (a.step == r.peak.step ? "" : (text.empty() ? "since " : ", since ") + since_text(r, a.step));
+}
+
+// Leaves out the functions first, then the begin of the modules, then of the operators.
+Origins fitting(const Report& r, const AllocationLines& all, unsigned room) {
+  constexpr unsigned kGaps = 4, kLeastModule = 16, kLongOperator = 24;
+  Origins out;
+  unsigned whole = 0, line = 0;
+  for (const AllocationLine& one : all.lines) {
+    out.op = std::max(out.op, columns(operator_text(*one.first)));
+    out.module = std::max(out.module, columns(one.module));
+    whole = std::max(whole, columns(source_of(r, *one.first, true)));
+    line = std::max(line, columns(line_of(one.first->source)));
+  }
+  out.has_function = out.op + out.module + whole + kGaps <= room;
+  if (out.has_function) return out;
+  const unsigned left = room > kGaps + line ? room - kGaps - line : 0;
+  if (out.op + out.module > left) out.op = std::min(out.op, std::max(kLongOperator, left / 3));
+  out.module = std::min(out.module, left > out.op + kLeastModule ? left - out.op : kLeastModule);
+  return out;
+}
+
 void add_allocations(Page& page, const Report& r) {
-  const auto& all = r.peak.allocations;
-  if (all.empty()) return;
-  const size_t shown = std::min(all.size(), page.rows());
-  page.heading("The biggest allocations", count_text(shown) + " of " + count_text(r.peak.live_allocations));
-  const unsigned room = page.width() > 24 ? page.width() - 15 : 12;
-  for (size_t i = 0; i < shown; ++i) {
-    const Allocation& a = all[i];
-    const std::string holder = holders_text(a);
+  const AllocationLines all = biggest(r, page.rows());
+  if (all.lines.empty()) return;
+  page.heading("The biggest allocations", count_text(all.allocations) + " of " + count_text(r.peak.live_allocations) +
+                                              (all.parent.empty() ? "" : "; modules below " + all.parent));
+  unsigned times = 0;
+  for (const AllocationLine& one : all.lines) {
+    if (one.allocations > 1) times = std::max(times, columns(count_text(one.allocations)) + 3);
+  }
+  const unsigned indent = 15 + times, room = page.width() > indent + 12 ? page.width() - indent : 12;
+  const Origins widths = fitting(r, all, room);
+  for (const AllocationLine& one : all.lines) {
+    const Allocation& a = *one.first;
     const unsigned layout = a.layout.empty() ? 0 : columns(a.layout) + 2;
-    const bool same_line = columns(holder) + layout <= room;
-    page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " +
-              page.paint(paint_of(a.category), fit(holder, room)) + (layout > 0 && same_line ? "  " + a.layout : ""));
-    std::string from = a.op.empty() ? "(no operator)" : a.op;
-    if (!a.module.empty()) from += " in " + a.module;
-    if (a.imported && !a.imported->phase.empty()) from += " in " + imported_phase(*a.imported);
-    if (!a.source.empty()) from += ", " + a.source;
-    if (a.step != r.peak.step) from += ", since " + since_text(r, a.step);
-    if (layout > 0 && !same_line) page.line(std::string(15, ' ') + a.layout);
-    page.line(std::string(15, ' ') + page.paint(Paint::dim, fit(from, room)));
+    const bool same_line = columns(one.holder) + layout <= room;
+    const std::string count = one.allocations > 1 ? "x" + count_text(one.allocations) : "";
+    page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " + pad_right(count, times) +
+              page.paint(paint_of(a.category), fit_words(one.holder, room)) +
+              (layout > 0 && same_line ? "  " + a.layout : ""));
+    if (layout > 0 && !same_line) page.line(std::string(indent, ' ') + a.layout);
+    std::string from = pad_right(fit_path(operator_text(a), widths.op), widths.op);
+    // A row without a module has room for the step.
+    if (!one.module.empty()) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
+    from += "  " + source_of(r, a, widths.has_function);
+    from.erase(from.find_last_not_of(' ') + 1);
+    page.line(std::string(indent, ' ') + page.paint(Paint::dim, fit_words(from, room)));
   }
 }
 
@@ -285,6 +325,11 @@ void add_steps(Page& page, const Report& r) {
                            (r.steps.back().complete ? "" : " The last bar is what came after the last step."));
 }
 
+// PyTorch's own ranges: the optimizers' steps, which the table of steps has, and the batches of data loaders.
+bool is_of_pytorch(std::string_view range) {
+  return range.starts_with("Optimizer.") || range.starts_with("enumerate(DataLoader)#");
+}
+
 void add_ranges(Page& page, const Report& r) {
   struct Sum {
     uint64_t times = 0;
@@ -293,7 +338,7 @@ void add_ranges(Page& page, const Report& r) {
   };
   std::map<std::string, Sum> sums;
   for (const Range& range : r.ranges) {
-    if (range.name.starts_with("Optimizer.")) continue;  // PyTorch's own ranges; the steps have the same information
+    if (is_of_pytorch(range.name)) continue;
     Sum& sum = sums[range.name];
     ++sum.times;
     sum.peak = std::max(sum.peak, range.peak);
@@ -443,6 +488,7 @@ std::string text(const Report& report, const Style& style) {
 constinit extern const Format kText{
     .name = "text",
     .report = [](const Report& r, const Rendering& how) { return text(r, how.style); },
-    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.selection); }};
+    .advice = [](const Report& r, const Rendering& how) { return advice_text(r, how.style, how.selection); },
+    .joins_equal = true};
 
 }  // namespace tapelens::report

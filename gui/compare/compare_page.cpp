@@ -229,7 +229,11 @@ void ComparePage::show_recordings() {
   for (size_t step = 0; step < common; ++step) step_->addItem(tr("step %1").arg(step), static_cast<int>(step));
   step_->setCurrentIndex(step_->findData(other_.step() ? static_cast<int>(*other_.step()) : kPeaks));
   by_->setCurrentIndex(by_->findData(static_cast<int>(other_.by())));
-  const auto steps = [](const Subject& of) { return visible(text::plural(of.of.steps.size(), "step", "steps")); };
+  const auto steps = [](const Subject& of) {
+    const auto& all = of.of.steps;
+    const bool has_more = all.size() > 1 && all.back().when.end == model::kNever;  // the part after the last step
+    return visible(text::plural(all.size() - (has_more ? 1 : 0), "step", "steps"));
+  };
   QString problem = other_.problem().isEmpty() ? QString() : other_.problem() + '\n';
   const QString &ran_a = session_.document()->facts().command, &ran_b = other_.document()->facts().command;
   if (program_of(ran_a) != program_of(ran_b))

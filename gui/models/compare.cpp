@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
 #include "gui/models/session.h"
 #include "gui/models/visible_text.h"
@@ -88,11 +89,14 @@ int CompareTable::rowCount(const QModelIndex& parent) const {
 
 int CompareTable::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
+// A category has its name in the report.
+static QString name_of(const ComparedGroup& group) { return visible(report::group_text(group.name)); }
+
 QString CompareTable::text(const ComparedGroup& g, int column) const {
   const auto count = [](uint64_t value) { return visible(text::count_text(value)); };
   switch (column) {
     case group:
-      return visible(g.name);
+      return name_of(g);
     case difference:
       return signed_bytes(g.difference());
     case change:
@@ -117,7 +121,7 @@ QVariant CompareTable::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return text(g, index.column());
     case Qt::ToolTipRole:
-      return index.column() == group ? plain_tip(visible(g.name)) : QVariant();
+      return index.column() == group ? plain_tip(name_of(g)) : QVariant();
     case Qt::TextAlignmentRole:
       return static_cast<int>((is_number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case change_role:
@@ -135,7 +139,7 @@ QVariant CompareTable::data(const QModelIndex& index, int role) const {
         case allocations:
           return static_cast<qlonglong>(g.allocations_b) - static_cast<qlonglong>(g.allocations_a);
         default:
-          return visible(g.name);
+          return name_of(g);
       }
     default:
       return {};
@@ -177,7 +181,7 @@ void CompareFilter::set_filter(const QString& filter) {
 
 bool CompareFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const ComparedGroup& group = table_.at(row);
-  return matches(filter_, visible(group.name) + ' ' + change_name(group.change()));
+  return matches(filter_, name_of(group) + ' ' + change_name(group.change()));
 }
 
 }  // namespace tapelens::gui

@@ -2,9 +2,12 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
+#include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -27,7 +30,7 @@ Level level(const report::Peak& peak, peak::By by, Nesting nesting) {
   std::unordered_map<std::string, uint32_t> ids;
   const auto add = [&](const std::string& name) {
     const auto [at, fresh] = ids.try_emplace(name, static_cast<uint32_t>(out.names.size()));
-    if (fresh) out.names.push_back(visible(name));
+    if (fresh) out.names.push_back(visible(by == peak::By::module ? name : report::group_text(name)));
     out.parts.push_back(at->second);
   };
   for (size_t group = 0; group < out.keys.names.size(); ++group) {
@@ -67,6 +70,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
   };
   std::unordered_map<Key, uint32_t, Hash> found;
   std::vector<Step> steps;
+  std::vector<std::array<int64_t, peak::kHolderKinds>> by_kind(1);  // by node
   for (size_t row = 0; row < leaf_.size(); ++row) {
     if (wanted && !wanted(static_cast<int>(row))) continue;
     steps.clear();
@@ -84,6 +88,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
       if (n.allocations == 0) n.category = a.category;
       if (n.category != a.category) n.category.reset();
       n.bytes += a.bytes.value;
+      by_kind[id][static_cast<size_t>(a.category)] += a.bytes.value;
       ++n.allocations;
     };
     uint32_t at = kRoot;
@@ -92,6 +97,7 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
       const auto [place, fresh] = found.try_emplace({at, step.key}, size());
       if (fresh) {
         nodes_[at].children.push_back(size());
+        by_kind.emplace_back();
         Node& made = nodes_.emplace_back();
         made.name = step.of->names[step.name];
         made.by = step.of->by;
@@ -103,13 +109,18 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
     }
     leaf_[row] = at;
   }
+  for (uint32_t id = 0; id < size(); ++id) {
+    nodes_[id].main = static_cast<peak::HolderKind>(std::ranges::max_element(by_kind[id]) - by_kind[id].begin());
+  }
   sort_children();
 }
 
 void GroupTree::sort_children() {
   for (Node& node : nodes_) {
     std::ranges::sort(node.children, [&](uint32_t x, uint32_t y) {
-      return nodes_[x].bytes != nodes_[y].bytes ? nodes_[x].bytes > nodes_[y].bytes : nodes_[x].name < nodes_[y].name;
+      return nodes_[x].bytes != nodes_[y].bytes
+                 ? nodes_[x].bytes > nodes_[y].bytes
+                 : text::natural_less(nodes_[x].name.toStdString(), nodes_[y].name.toStdString());
     });
     for (uint32_t i = 0; i < node.children.size(); ++i) nodes_[node.children[i]].place = i;
   }

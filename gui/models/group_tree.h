@@ -46,6 +46,7 @@ class GroupTree {
     uint32_t parent = 0, depth = 0, place = 0;  // place: index among its parent's children
     std::vector<uint32_t> children;             // the most bytes first, then by name
     std::optional<peak::HolderKind> category;   // if grouped by category, or if all allocations have the same one
+    peak::HolderKind main{};                    // the category with the most bytes
   };
   using Rows = std::function<bool(int row)>;
 

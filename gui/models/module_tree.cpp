@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -61,8 +62,10 @@ void ModuleTree::build() {
     for (; at != 0; at = nodes_[at].parent) nodes_[at].sum.add(row);
   }
   for (Node& each : nodes_) {
-    std::ranges::stable_sort(each.children, std::ranges::greater(),
-                             [&](uint32_t child) { return nodes_[child].sum.bytes; });
+    std::ranges::stable_sort(each.children, [&](uint32_t a, uint32_t b) {
+      if (nodes_[a].sum.bytes != nodes_[b].sum.bytes) return nodes_[a].sum.bytes > nodes_[b].sum.bytes;
+      return text::natural_less(nodes_[a].name.toStdString(), nodes_[b].name.toStdString());
+    });
     for (uint32_t place = 0; place < each.children.size(); ++place) nodes_[each.children[place]].place = place;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -63,6 +64,11 @@ QString holders_text(const Allocation& allocation) { return visible(all_holders(
 void PeakTable::show(std::shared_ptr<const report::Peak> peak) {
   beginResetModel();
   peak_ = std::move(peak);
+  std::vector<std::string_view> modules;
+  if (peak_) {
+    for (const Allocation& a : peak_->allocations) modules.emplace_back(a.module);
+  }
+  parent_ = text::common_path(modules);
   haystacks_.clear();
   ranks_.assign(kColumns, {});
   endResetModel();
@@ -138,7 +144,7 @@ void PeakTable::rank(Column column) const {
   for (const Allocation& a : peak_->allocations) texts.push_back(lower(words(a, column)));
   std::vector<uint32_t> order(texts.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, [&](uint32_t x, uint32_t y) { return texts[x] < texts[y]; });
+  std::ranges::sort(order, [&](uint32_t x, uint32_t y) { return text::natural_less(texts[x], texts[y]); });
   std::vector<uint32_t>& ranks = ranks_[column];
   ranks.resize(texts.size());
   for (size_t i = 0; i < order.size(); ++i) {
@@ -165,7 +171,7 @@ QVariant PeakTable::data(const QModelIndex& index, int role) const {
   const auto column = static_cast<Column>(index.column());
   switch (role) {
     case Qt::DisplayRole:
-      return text(a, column);
+      return column == module ? visible(text::below(a.module, parent_)) : text(a, column);
     case Qt::ToolTipRole:
       if (column == bytes) return visible(text::count_text(static_cast<uint64_t>(a.bytes.value)) + " B");
       return plain_tip(column == holders ? text(a, column).replace(QStringLiteral("; "), QStringLiteral("\n"))
@@ -190,6 +196,8 @@ QVariant PeakTable::headerData(int section, Qt::Orientation orientation, int rol
   const auto column = static_cast<Column>(section);
   if (role == Qt::EditRole && column == age) return QStringLiteral("Age (ns)");
   if (role == Qt::DisplayRole || role == Qt::EditRole) return QString::fromUtf8(kHeadings[column].title);
+  if (role == Qt::ToolTipRole && column == module && !parent_.empty())
+    return QString::fromUtf8(kHeadings[column].tip) + QStringLiteral(", below ") + visible(parent_);
   if (role == Qt::ToolTipRole) return QString::fromUtf8(kHeadings[column].tip);
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue<Qt::Alignment>((is_number(column) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);

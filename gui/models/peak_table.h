@@ -30,7 +30,7 @@ class PeakTable : public QAbstractTableModel {
 
   using QAbstractTableModel::QAbstractTableModel;
 
-  // Null shows no rows.
+  // Null shows no rows. Qt::DisplayRole of a module is its path below the path that all modules share.
   void show(std::shared_ptr<const report::Peak> peak);
   const report::Peak* peak() const { return peak_.get(); }
   const report::Allocation& allocation(int row) const { return peak_->allocations[static_cast<size_t>(row)]; }
@@ -53,6 +53,7 @@ class PeakTable : public QAbstractTableModel {
   void rank(Column column) const;
 
   std::shared_ptr<const report::Peak> peak_;
+  std::string parent_;  // the path that begins all modules; the column leaves it out
   mutable std::vector<std::string> haystacks_;
   mutable std::vector<std::vector<uint32_t>> ranks_;  // by text column, then by row
 };

@@ -48,6 +48,11 @@ PeakList::PeakList(QWidget* parent)
   view_->horizontalHeader()->setSectionsMovable(true);
   for (int column = 0; column < PeakTable::kColumns; ++column)
     view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + 2 * kGap);
+  // The columns that tell rows apart come first, so that a window of 1280 pixels shows them.
+  int place = PeakTable::what;
+  for (const PeakTable::Column column : {PeakTable::what, PeakTable::module, PeakTable::op, PeakTable::source}) {
+    view_->horizontalHeader()->moveSection(view_->horizontalHeader()->visualIndex(column), place++);
+  }
   view_->viewport()->installEventFilter(this);
   nothing_ = new QLabel(view_->viewport());
   nothing_->setAlignment(Qt::AlignCenter);

@@ -49,7 +49,9 @@ QString what_stands_out(const StandsOut& out) {
 QString headline_of(const StepsTable& table) {
   if (table.largest() < 0) return {};
   const report::Step& most = table.steps()[static_cast<size_t>(table.largest())];
-  const QString count = visible(text::plural(table.steps().size(), "step", "steps"));
+  const auto& steps = table.steps();
+  const bool has_more = steps.size() > 1 && !steps.back().complete;  // the part after the last step
+  const QString count = visible(text::plural(steps.size() - (has_more ? 1 : 0), "step", "steps"));
   return QStringLiteral("%1; the largest peak, %2, in step %3; %4")
       .arg(count, visible(text::bytes_text(most.peak)), QString::number(most.index),
            what_stands_out(table.outstanding()));

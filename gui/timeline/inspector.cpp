@@ -5,6 +5,7 @@
 
 #include "analyzer/model/text.h"
 #include "analyzer/report/advice_text.h"
+#include "analyzer/report/categories.h"
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/facts.h"
@@ -130,14 +131,7 @@ QString faint(const QString& text) {
 QString unbroken(QString words) { return words.replace(' ', QChar(0xa0)); }
 
 // A category has the label of the legend.
-QString group_words(const std::string& key) {
-  for (int kind = 0; kind < static_cast<int>(peak::kHolderKinds); ++kind) {
-    if (key == peak::category_name(static_cast<peak::HolderKind>(kind))) {
-      return category_label(static_cast<peak::HolderKind>(kind));
-    }
-  }
-  return visible(key);
-}
+QString group_words(const std::string& key) { return visible(report::group_text(key)); }
 
 // The memory of the device's allocator at the peak, and the failed requests.
 QString device_summary(const Session& session) {

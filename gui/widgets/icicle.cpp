@@ -159,9 +159,7 @@ QString IcicleView::tip(const Piece& piece) const {
 QColor IcicleView::color(const Piece& piece) const {
   if (piece.node == GroupTree::kRoot) return theme().grid;
   if (piece.count > 1) return theme().group(Theme::kGroupColors);
-  const GroupTree::Node& node = tree_->node(piece.node);
-  return node.by == peak::By::category && node.category ? theme().category(*node.category)
-                                                        : theme().name(node.name.toStdString());
+  return theme().category(tree_->node(piece.node).main);
 }
 
 void IcicleView::paint(QPainter& painter, const Piece& piece) const {

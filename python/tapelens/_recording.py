@@ -150,9 +150,13 @@ class _HasTables:
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A group of live allocations: "ReluBackward0.result" by field, "train.py:42 forward" by source."""
+    """A group of live allocations: "ReluBackward0.result" by field, "train.py:42 forward" by source.
+
+    `label` is the key as `tapelens report` shows it: "optimizer state" for "optimizer_state".
+    """
 
     key: str
+    label: str
     bytes: int
     allocations: int
     source: str

@@ -240,7 +240,7 @@ class Test:
 
 def held_by(peak: Peak) -> str:
     """ "1.5 GiB ReluBackward0.result (model.py:12 forward), ..." """
-    return ", ".join(f"{_sizes.text(group.bytes)} {group.key}" + (f" ({group.source})" if group.source else "")
+    return ", ".join(f"{_sizes.text(group.bytes)} {group.label}" + (f" ({group.source})" if group.source else "")
                      for group in peak.groups)
 
 

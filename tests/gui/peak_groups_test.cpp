@@ -155,8 +155,8 @@ TEST(GroupTree, AParameterStandsByNameUnderItsModule) {
                                              {"Net › fc › parameter", 70},
                                              {"Net › fc › parameter › weight", 40},
                                              {"Net › fc › parameter › bias", 30},
-                                             {"Net › fc › optimizer_state", 20},
-                                             {"Net › fc › optimizer_state › weight exp_avg", 20},
+                                             {"Net › fc › optimizer state", 20},
+                                             {"Net › fc › optimizer state › weight exp_avg", 20},
                                              {"(outside of modules)", 10},
                                              {"(outside of modules) › parameter", 10},
                                              {"(outside of modules) › parameter › of.several.models", 10}};

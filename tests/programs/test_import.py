@@ -182,7 +182,7 @@ def test_ranges_lines_and_what_is_not_known_are_said(tmp_path):
     for allocation in report["peak"]["allocations"]:
         evidence = allocation.get("imported", {}).get("evidence", "")
         assert allocation["operator"] == "" and (allocation["category"] == "unknown") == (evidence == "")
-    text = harness.bare([harness.BINARY, "report", target]).stdout
+    text = harness.bare([harness.BINARY, "report", target, "--verbose"]).stdout
     assert "Imported from a memory snapshot of PyTorch" in text and "the holders of memory are known only if" in " ".join(text.split())
     for shown in ("markdown", "html"):
         said = harness.bare([harness.BINARY, "report", target, "--format", shown])

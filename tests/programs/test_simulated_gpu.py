@@ -195,7 +195,7 @@ def test_what_is_outside_of_pytorch_is_estimated_and_in_no_figure(target):
         "gpu_bytes": 4 << 30}
     device, = process["devices"]
     assert device["peak_bytes"] == (3 << 30) + 4
-    said = " ".join(harness.bare([harness.BINARY, "report", target]).stdout.split())
+    said = " ".join(harness.bare([harness.BINARY, "report", target, "--verbose"]).stdout.split())
     assert "NCCL, 1.0 GiB to 4.0 GiB for 1 communicator of 8 ranks, 1 of 2 ranks." in said
     assert "With these the GPU's 4.0 GiB would not be enough." in said
 

@@ -87,7 +87,7 @@ def test_places_where_unknown_values_are_read_are_listed(target):
     assert seen == expected
     assert all(read["file"] == str(CASES) and read["function"] == "places" for read in process["value_reads"])
     assert process["value_reads"][-1]["count"] == 2, "in a loop"
-    text = harness.bare([harness.BINARY, "report", target], check=True).stdout
+    text = harness.bare([harness.BINARY, "report", target, "--verbose"], check=True).stdout
     assert f"read at cuda_values.py:{expected[0][0]} places (item)" in " ".join(text.split())
     assert "places more" in text
     markdown = harness.bare([harness.BINARY, "report", target, "--format", "markdown"], check=True).stdout

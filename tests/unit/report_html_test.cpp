@@ -84,6 +84,29 @@ TEST(Html, NamesOfARecordingAreTextAndNothingElse) {
   EXPECT_EQ(data_of(hostile)["version"], "1.2.3");
 }
 
+TEST(Html, AFailedRequestIsToldWithWhatWasAliveAndWithCommands) {
+  trace::SpoolBuilder b;
+  const uint32_t stack = b.stack({b.frame("/home/me/train.py", 7, "forward")});
+  b.op("aten::empty", {}, stack).alloc(0x1000, 4096).end_op();
+  b.role(trace::Role::parameter, "weight", 0x1000, 4096);
+  b.op("aten::mm", {0x1000}, stack).alloc(0x2000, 8192).out_of_memory(1 << 20, 0, 65536, 1024, "cpu").end_op();
+  b.free(0x2000).op("aten::mm").alloc(0x3000, 1 << 21).end_op();
+  Options options = pictured();
+  auto built = build(b.seal(), options);
+  ASSERT_TRUE(built) << built.error().message;
+  built->recording.file = "run.tapelens";
+  const json failure = data_of(html_page(*built, "1"))["failure"];
+  EXPECT_EQ(failure["title"], "Out of memory");
+  const auto text = failure["text"].get<std::string>();
+  EXPECT_NE(text.find("cpu had no 1.0 MiB for aten::mm"), std::string::npos) << text;
+  EXPECT_EQ(failure["alive"], 4096 + 8192) << "not the peak of the run";
+  int64_t sum = 0;
+  for (const json& one : failure["held_by"]) sum += one["bytes"].get<int64_t>();
+  EXPECT_EQ(sum, failure["alive"]);
+  EXPECT_EQ(failure["commands"][0]["command"], "tapelens report run.tapelens --device cpu --at oom");
+  EXPECT_TRUE(data_of(html_page(small_report("train.py", options), "1"))["failure"].is_null());
+}
+
 TEST(Html, ThePageAsksForNothing) {
   const std::string page = html_page(small_report("Net", pictured()), "1");
   EXPECT_EQ(count_of(page, "src="), 0U);

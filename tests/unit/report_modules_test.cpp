@@ -143,11 +143,11 @@ TEST(Modules, TextMarkdownAndJson) {
   const Report r = by_module();
   const std::string shown = text(r, {});
   for (const char* part : {"Forward: at most 6.0 MiB, in step 0", "Backward: 8.0 MiB, in step 0", "Optimizer: at most",
-                           "parameters", "gradients", "saved", "Net.block.up"}) {
+                           "parameters", "gradients", "saved", "modules below Net.block", "\n  up  "}) {
     EXPECT_NE(shown.find(part), std::string::npos) << part << "\n" << shown;
   }
   EXPECT_EQ(shown.find("Largest by module"), std::string::npos);
-  EXPECT_NE(markdown(r, 1).find("| `and 1 more` |"), std::string::npos) << markdown(r, 1);
+  EXPECT_NE(markdown(r, 1).find("| and 1 more |"), std::string::npos) << markdown(r, 1);
   const json schema =
       json::parse(testing::file_text(std::string(TAPELENS_GOLDEN_DIR) + "/../../docs/report.schema.json"));
   json value = json::parse(report::json(r));
@@ -155,6 +155,38 @@ TEST(Modules, TextMarkdownAndJson) {
   EXPECT_EQ(testing::against_schema(schema, schema["properties"]["modules"], value["modules"], "$"), "");
   value["modules"][0]["rows"][0]["bytes"] = "many";
   EXPECT_NE(testing::against_schema(schema, schema["properties"]["modules"], value["modules"], "$"), "");
+}
+
+ModuleRow row_with(const char* module, int64_t saved, int64_t parameters) {
+  ModuleRow row;
+  row.module = module;
+  row.by_kind[static_cast<size_t>(HolderKind::save)] = {saved};
+  row.by_kind[static_cast<size_t>(HolderKind::parameter)] = {parameters};
+  row.bytes = {saved + parameters};
+  row.allocations = 1;
+  return row;
+}
+
+TEST(Modules, EqualLayersAreOneLineWithTheirSum) {
+  ModuleTable table;
+  table.rows = {row_with("BertModel.encoder.layer.10.self", 30, 10),
+                row_with("BertModel.encoder.layer.2.self", 30, 10),
+                row_with("BertModel.encoder.layer.3.self", 30, 10),
+                row_with("BertModel.encoder.layer.4.self", 20, 20),
+                row_with("BertModel", 5, 0),
+                row_with("(outside of modules)", 0, 4)};
+  table.rest = row_with("", 3, 0);
+  table.rows_left_out = 2;
+  const ModuleLines lines = lines_of(table, 3);
+  EXPECT_EQ(module_heading(lines), "module below BertModel");
+  std::vector<std::string> shown;
+  for (const auto& line : lines.lines)
+    shown.push_back(name_text(line, 80) + " " + std::to_string(line.row.bytes.value));
+  EXPECT_EQ(shown,
+            (std::vector<std::string>{"encoder.layer.{2,3,10}.self  x3 120", "encoder.layer.4.self 40", "(itself) 5"}));
+  EXPECT_EQ(lines.rest.modules, 3u) << "one more than the table leaves out";
+  EXPECT_EQ(lines.rest.row.bytes.value, 7);
+  EXPECT_EQ(lines.all.bytes.value, 172);
 }
 
 // With 60 columns of text, the largest kinds have their own column, and the others share one.

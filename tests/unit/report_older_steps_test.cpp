@@ -78,7 +78,7 @@ TEST(ReportOfOlderSteps, WhatWasMadeInThemIsSaidToBeOlder) {
   EXPECT_EQ(older, 17) << "16 that were left behind, and the parameter";
   const std::string said = text(r, {.width = 120, .rows = 40});
   EXPECT_NE(said.find("train.py:7 train, since before step 16"), std::string::npos) << said;
-  EXPECT_NE(said.find("(of 16 to 19)"), std::string::npos) << said;
+  EXPECT_NE(said.find(", of steps 16 to 19"), std::string::npos) << said;
 }
 
 TEST(ReportOfOlderSteps, WhereThePeakWasAmongThemIsSaidAndIsNoLoss) {

@@ -202,7 +202,7 @@ TEST(Report, ThatTheGpuWasSimulatedIsSaidFirst) {
     train_step(b, 0x10000);
     const Report r = make(b.seal());
     const std::string words = text(r, {}), page = markdown(r, 5), value = report::json(r);
-    const size_t said = words.find("On 8 x NVIDIA L4, simulated: kernels did nothing");
+    const size_t said = words.find("On 8 x NVIDIA L4, simulated: no values, no times (--verbose: more)");
     EXPECT_EQ(said < words.find("What held it"), is_simulated) << words;
     EXPECT_EQ(page.find("> **Simulated:** On 8 x NVIDIA L4") < page.find("| held as |"), is_simulated) << page;
     EXPECT_EQ(value.find("\"simulated_gpu\": \"8 x NVIDIA L4\"") != std::string::npos, is_simulated) << value;
@@ -240,6 +240,8 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
     EXPECT_EQ(gpu->blocks->segments->reserved_peak.value, kMiB) << "in no figure";
   }
   EXPECT_EQ(r.processes[0].external_estimate->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));
+  EXPECT_EQ(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
+  r.options.is_verbose = true;
   EXPECT_NE(text(r, {}).find("Outside of PyTorch"), std::string::npos) << text(r, {});
   EXPECT_NE(markdown(r, 5).find("> Outside of PyTorch"), std::string::npos) << markdown(r, 5);
   EXPECT_NE(report::json(r).find("\"cuda_context_bytes\": 553648128"), std::string::npos) << report::json(r);
@@ -249,8 +251,12 @@ TEST(Report, AGpuThatHasNoRoomForItIsNamed) {
   for (const uint64_t free : {527ULL << 20, 528ULL << 20}) {
     SpoolBuilder b;
     use_gpu(b, (80ULL << 30) - free);
-    const std::string said = estimates_text(make(b.seal()));
+    const Report r = make(b.seal());
+    const std::string said = estimates_text(r), conditions = condition_texts(r).front();
     EXPECT_EQ(said.ends_with(" With these the GPU's 80.0 GiB would not be enough."), free < 528ULL << 20) << said;
+    EXPECT_EQ(conditions.find("; too small with the memory outside of PyTorch (") != std::string::npos,
+              free < 528ULL << 20)
+        << conditions;
   }
 }
 
@@ -299,6 +305,8 @@ TEST(Report, PlacesWhereUnknownValuesAreReadAreNamedOnceEach) {
       "The peak may depend on values that were not computed, read at train.py:7 train (item), train.py:8 train (item), "
       "train.py:9 train (item), train.py:10 train (item) and 4 places more (all: --format json).";
   EXPECT_EQ(value_reads_text(r), said);
+  EXPECT_EQ(condition_texts(r), (std::vector<std::string>{"On 1 x NVIDIA L4, simulated: no values, no times; the peak "
+                                                          "may depend on values (--verbose: more)"}));
   EXPECT_NE(markdown(r, 5).find("> The peak may depend on values"), std::string::npos) << markdown(r, 5);
   EXPECT_NE(report::json(r).find("\"operator\": \"cudaMemcpy\""), std::string::npos);
 }

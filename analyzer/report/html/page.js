@@ -34,6 +34,7 @@
     return ns >= 1e3 ? (ns / 1e3).toFixed(1) + " us" : Math.round(ns) + " ns";
   }
   const countText = (count) => count.toLocaleString("en-US");
+  const natural = new Intl.Collator("en", { numeric: true });
   const plural = (count, one, many) => countText(count) + " " + (count === 1 ? one : many);
   const percentText = (part, whole) => ((100 * part) / Math.max(1, whole)).toFixed(1) + " %";
 
@@ -133,6 +134,9 @@
       ctx.stroke();
     }
     mark(u, data.peak.time, (data.is_peak ? "peak " : "this moment ") + bytesText(data.peak.bytes), colorOf("--peak"), 0);
+    if (data.failure && data.failure.alive !== null && data.failure.time !== data.peak.time) {
+      mark(u, data.failure.time, "out of memory", colorOf("--peak"), 2);
+    }
     if (selected !== null) {
       const left = data.advice.what_ifs[selected];
       mark(u, left.time, "peak then " + bytesText(left.peak), colorOf("--what-if"), 1);
@@ -140,13 +144,19 @@
     ctx.restore();
   }
 
+  // At the moment of the page the legend has the bytes of its live allocations. Elsewhere a role is that of an
+  // allocation's whole life.
+  const peakIndex = Math.max(0, times.findLastIndex((time) => time <= seconds(data.peak.time)));
+  const shownRoles = [...curve.held.map(({ role }) => role),
+    ...[...data.roles.keys()].filter((role) => data.roles[role].bytes > 0 && !curve.held.some((one) => one.role === role))];
   function pointAt(u, index) {
-    const at = index ?? Math.max(0, times.findLastIndex((time) => time <= seconds(data.peak.time)));
+    const at = index ?? peakIndex;
     $("readout").textContent = `${timeText(times[at] * 1e9)}: ${bytesText(live[at])} alive` +
       (selected !== null ? `, ${bytesText(whatIf[at])} without what is chosen` : "");
-    curve.held.forEach(({ role }, i) => {
-      const value = tops[i][at] - (i > 0 ? tops[i - 1][at] : 0);
-      $("legend").children[curve.held.length - 1 - i].lastChild.textContent = " " + bytesText(value);
+    shownRoles.forEach((role, i) => {
+      const drawnBytes = i < tops.length ? tops[i][at] - (i > 0 ? tops[i - 1][at] : 0) : 0;
+      const value = at === peakIndex ? data.roles[role].bytes : drawnBytes;
+      $("legend").children[shownRoles.length - 1 - i].lastChild.textContent = " " + bytesText(value);
     });
   }
 
@@ -220,14 +230,15 @@
       ["Whole run", null, showAll], ["Step of the peak", null, showPeak]]) {
       $("curve-tools").append(element("button", { type: "button", "aria-label": label, onclick: act }, name));
     }
-    for (const { role } of curve.held.toReversed()) {
+    for (const role of shownRoles.toReversed()) {
       $("legend").append(element("li", {}, swatch(role), data.roles[role].label, element("span", {}, "")));
     }
     $("curve-note").textContent = (curve.is_every_event
       ? `Every one of ${plural(curve.events, "event", "events")} is drawn. `
       : `Down-sampled: ${countText(points)} of ${countText(curve.events)} events, the least and the most of each of many ` +
         "short spans, shorter where more happens and in the step that is looked at; tapelens view shows every event. ") +
-      "A role is that of an allocation's whole life.";
+      `At ${data.is_peak ? "the peak" : "the moment that is marked"} the figures are those of what was alive then; elsewhere, and in the areas, ` +
+      "a role is that of an allocation's whole life.";
     makeCurve();
     listen($("curve"), curveKeys);
     let timer = 0;
@@ -297,7 +308,7 @@
       count(child(under, name), bytes, allocations, role, null);
     }
     const sort = (node) => {
-      node.children.sort((a, b) => b.bytes - a.bytes);
+      node.children.sort((a, b) => b.bytes - a.bytes || natural.compare(a.name, b.name));
       node.role = Number(Object.entries(node.roles).sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0);
       node.children.forEach(sort);
     };
@@ -484,6 +495,7 @@
     for (const refused of advice.refused) box.append(element("p", { class: "warning" }, "Check failed: " + refused));
     box.append(more(advice.refused_left_out, "checks that failed"));
     $("outlook").textContent = `Peak ${bytesText(advice.peak_before)}${advice.outlook}`;
+    if (advice.call) box.append(element("p", {}, "All code changes are for ", element("code", {}, advice.call)));
     if (advice.entries.length === 0) box.append(element("p", {}, `No findings, of ${plural(advice.checks, "check", "checks")}.`));
     if (advice.all !== null) {
       box.append(element("div", { class: "entry" }, head(`All together: ${advice.fixed} fixed`,
@@ -497,7 +509,8 @@
         element("span", { class: "figure" + (entry.lowers ? " lower" : "") }, entry.change)];
       const inside = entry.findings.map((at) => findingElement(advice.findings[at], `"${advice.findings[at].title}"`));
       box.append(element("div", { class: "entry" }, head(name, figures, entry.what_if, `entry ${i + 1} alone`),
-        entry.command ? element("div", {}, "run ", element("code", {}, entry.command)) : "",
+        entry.line ? element("div", { class: "line" }, element("code", {}, entry.line)) : "",
+        entry.command ? element("div", { class: "line" }, "run ", element("code", {}, entry.command)) : "",
         element("details", {}, element("summary", {}, inside.length === 1 ? "Evidence and fix" : plural(inside.length, "finding", "findings")),
           ...inside, more(entry.more, "findings: tapelens advise --all"))));
     });
@@ -513,6 +526,31 @@
     }
   }
 
+  // ---- The request that found no memory
+
+  function startFailure() {
+    const failure = data.failure;
+    if (!failure) return;
+    $("failure-section").hidden = false;
+    $("failure-title").textContent = failure.title;
+    $("failure-text").textContent = failure.text;
+    const box = $("failure");
+    if (failure.alive !== null) {
+      box.append(element("h3", { class: "section" }, `Alive then: ${bytesText(failure.alive)}`),
+        table([["bytes", true], ["of it", true], ["what", false]], failure.held_by.map(({ bytes, text: what }) =>
+          ({ cells: [bytesText(bytes), percentText(bytes, failure.alive), what] }))));
+    }
+    if (failure.fits.length) box.append(element("h3", { class: "section" }, "Changes with which it fits"));
+    for (const sentence of failure.fits) box.append(element("p", {}, sentence));
+    for (const { text: way, reserved, commands } of failure.ways) {
+      box.append(element("div", { class: "way" }, `${way}: ${reserved}`,
+        ...commands.map((command) => element("div", {}, element("code", {}, command)))));
+    }
+    if (failure.rest) box.append(element("p", { class: "warning" }, failure.rest));
+    box.append(element("dl", {}, ...failure.commands.flatMap(({ command, why }) =>
+      [element("dt", {}, element("code", {}, command)), element("dd", {}, why)])));
+  }
+
   // ---- Tables, and the rest of the page
 
   function startTables() {
@@ -521,9 +559,9 @@
       ({ cells: [element("span", {}, element("code", {}, line.text), bar(line.bytes / Math.max(1, most))), bytesText(line.bytes), percentText(line.bytes, most), countText(line.allocations)] }))),
     more(data.lines_left_out, "lines"));
     $("modules-section").hidden = data.modules.tables.length === 0;
-    for (const { title, rows, rows_left_out: left } of data.modules.tables) {
+    for (const { title, heading, rows, rows_left_out: left } of data.modules.tables) {
       $("modules").append(element("h3", {}, title),
-        table([["module", false], ["all", true], ...data.modules.columns.map((name) => [name, true])], rows.map((row) =>
+        table([[heading, false], ["all", true], ...data.modules.columns.map((name) => [name, true])], rows.map((row) =>
           ({ cells: [element("code", {}, row.module), ...[row.all, ...row.bytes].map((bytes) => (bytes > 0 ? bytesText(bytes) : "-"))] }))),
         more(left, "modules"));
     }
@@ -577,6 +615,7 @@
   startCurve();
   startIcicle();
   startFindings();
+  startFailure();
   startTables();
   startPage();
 })();
