@@ -162,11 +162,19 @@ void add_automatic(Page& page, const Report& r, const Entry& entry) {
   struct Row {
     std::string bytes, what, module, source;
   };
+  // One line of the user for all rows calls a framework. Then the lines of the framework tell the rows apart.
+  const Finding& first = advice.findings[entry.findings.front()];
+  const bool is_framework =
+      shown > 1 && std::ranges::all_of(entry.findings, [&](uint32_t at) {
+        const Finding& f = advice.findings[at];
+        return !f.library.file.empty() && f.source.file == first.source.file && f.source.line == first.source.line;
+      });
   std::vector<Row> rows;
   for (size_t i = 0; i < shown; ++i) {
     const Finding& f = advice.findings[entry.findings[i]];
     const std::string field = f.node + (f.field.empty() ? "" : "." + f.field);
-    rows.push_back({bytes_text(f.bytes), field.empty() ? f.title : field, f.module, source_text(f.source)});
+    rows.push_back({bytes_text(f.bytes), field.empty() ? f.title : field, f.module,
+                    source_text(is_framework ? f.library : f.source)});
   }
   const auto widest = [&](std::string Row::*column) {
     unsigned width = 0;

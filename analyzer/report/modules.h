@@ -61,7 +61,7 @@ struct ModuleLines {
 ModuleLines lines_of(const ModuleTable& table, size_t most);
 // "encoder.layer.{0-3}.attention.self  x4", at most `width` columns.
 std::string name_text(const ModuleLines::Line& line, unsigned width);
-// The heading of the column of modules: "module", "module below GPT.blocks".
+// The heading of the column of modules: "module", "module below Model.layers".
 std::string module_heading(const ModuleLines& lines);
 
 // "GPT.blocks.3" of "GPT.blocks.3.attention.query" at depth 2: so many levels below the outermost module.

@@ -247,20 +247,23 @@ struct Origins {
   bool has_function = true;  // the source has the function, not only the line
 };
 
-std::string source_of(const Report& r, const Allocation& a, bool has_function) {
-  const std::string text = has_function ? a.source : line_of(a.source);
-  return text + (a.step == r.peak.step ? "" : (text.empty() ? "since " : ", since ") + since_text(r, a.step));
+std::string source_of(const Allocation& a, bool has_function) { return has_function ? a.source : line_of(a.source); }
+
+// "float32 [8, 64], since step 3"
+std::string shape_text(const Report& r, const Allocation& a) {
+  if (a.step == r.peak.step) return a.layout;
+  return a.layout + (a.layout.empty() ? "since " : ", since ") + since_text(r, a.step);
 }
 
 // Leaves out the functions first, then the begin of the modules, then of the operators.
-Origins fitting(const Report& r, const AllocationLines& all, unsigned room) {
+Origins fitting(const AllocationLines& all, unsigned room) {
   constexpr unsigned kGaps = 4, kLeastModule = 16, kLongOperator = 24;
   Origins out;
   unsigned whole = 0, line = 0;
   for (const AllocationLine& one : all.lines) {
     out.op = std::max(out.op, columns(operator_text(*one.first)));
     out.module = std::max(out.module, columns(one.module));
-    whole = std::max(whole, columns(source_of(r, *one.first, true)));
+    whole = std::max(whole, columns(one.first->source));
     line = std::max(line, columns(line_of(one.first->source)));
   }
   out.has_function = out.op + out.module + whole + kGaps <= room;
@@ -281,20 +284,20 @@ void add_allocations(Page& page, const Report& r) {
     if (one.allocations > 1) times = std::max(times, columns(count_text(one.allocations)) + 3);
   }
   const unsigned indent = 15 + times, room = page.width() > indent + 12 ? page.width() - indent : 12;
-  const Origins widths = fitting(r, all, room);
+  const Origins widths = fitting(all, room);
   for (const AllocationLine& one : all.lines) {
     const Allocation& a = *one.first;
-    const unsigned layout = a.layout.empty() ? 0 : columns(a.layout) + 2;
+    const std::string shape = shape_text(r, a);
+    const unsigned layout = shape.empty() ? 0 : columns(shape) + 2;
     const bool same_line = columns(one.holder) + layout <= room;
     const std::string count = one.allocations > 1 ? "x" + count_text(one.allocations) : "";
     page.line("  " + page.paint(Paint::bold, pad_left(bytes_text(a.bytes), 11)) + "  " + pad_right(count, times) +
               page.paint(paint_of(a.category), fit_words(one.holder, room)) +
-              (layout > 0 && same_line ? "  " + a.layout : ""));
-    if (layout > 0 && !same_line) page.line(std::string(indent, ' ') + a.layout);
+              (layout > 0 && same_line ? "  " + shape : ""));
+    if (layout > 0 && !same_line) page.line(std::string(indent, ' ') + shape);
     std::string from = pad_right(fit_path(operator_text(a), widths.op), widths.op);
-    // A row without a module has room for the step.
-    if (!one.module.empty()) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
-    from += "  " + source_of(r, a, widths.has_function);
+    if (widths.module > 0) from += "  " + pad_right(fit_path(one.module, widths.module), widths.module);
+    from += "  " + source_of(a, widths.has_function);
     from.erase(from.find_last_not_of(' ') + 1);
     page.line(std::string(indent, ' ') + page.paint(Paint::dim, fit_words(from, room)));
   }

@@ -164,7 +164,7 @@ std::string common_path(std::span<const std::string_view> names) {
     }
     length = same;
   }
-  constexpr size_t kWorth = 8;
+  constexpr size_t kWorth = 12;
   return differ && length >= kWorth ? std::string(first.substr(0, length)) : "";
 }
 

@@ -16,8 +16,9 @@ bool natural_less(std::string_view a, std::string_view b);
 // A name without a place in the tree of modules: "(outside of modules)", or empty.
 bool is_path(std::string_view name);
 
-// The longest dotted path that begins all paths: "GPT.blocks" of "GPT.blocks.0" and "GPT.blocks.1.fc". Ignores other
-// names. Empty: the paths have no common begin of at least 8 characters, or fewer than two different paths exist.
+// The longest dotted path that begins all paths: "Model.layers" of "Model.layers.0" and "Model.layers.1.fc". Ignores
+// other names. Empty: the paths have no common begin of at least 12 characters, or fewer than two different paths
+// exist.
 std::string common_path(std::span<const std::string_view> names);
 
 // The part of a path below `parent`; "(itself)" for the parent. Other names stay unchanged.

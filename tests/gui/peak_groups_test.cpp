@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/report/categories.h"
 #include "gui/models/group_tree.h"
 #include "tests/gui/peak_random.h"
 
@@ -32,12 +33,13 @@ TEST_P(GroupsOfRandomMoments, AreThoseOfTheReport) {
     const auto& root = tree.node(GroupTree::kRoot);
     EXPECT_EQ(root.bytes, moment_.peak->bytes.value);
     ASSERT_EQ(root.children.size(), moment_.peak->groups.size()) << peak::by_name(by);
-    for (size_t i = 0; i < root.children.size(); ++i) {
-      const auto& node = tree.node(root.children[i]);
-      const report::AllocationGroup& group = moment_.peak->groups[i];
-      EXPECT_EQ(node.name.toStdString(), group.key);
-      EXPECT_EQ(node.bytes, group.bytes.value) << group.key;
-      EXPECT_EQ(node.allocations, group.allocations) << group.key;
+    for (const report::AllocationGroup& group : moment_.peak->groups) {
+      const auto node = std::ranges::find_if(root.children, [&](uint32_t child) {
+        return tree.node(child).name.toStdString() == report::group_text(group.key);
+      });
+      ASSERT_NE(node, root.children.end()) << group.key;
+      EXPECT_EQ(tree.node(*node).bytes, group.bytes.value) << group.key;
+      EXPECT_EQ(tree.node(*node).allocations, group.allocations) << group.key;
     }
   }
 }
@@ -152,17 +154,17 @@ TEST(GroupTree, AParameterStandsByNameUnderItsModule) {
   add(HolderKind::parameter, "", {{}, "", "", "of.several.models", "", 0}, 10);
   const std::map<QString, int64_t> within = {{"Net", 90},
                                              {"Net › fc", 90},
-                                             {"Net › fc › parameter", 70},
-                                             {"Net › fc › parameter › weight", 40},
-                                             {"Net › fc › parameter › bias", 30},
+                                             {"Net › fc › parameters", 70},
+                                             {"Net › fc › parameters › weight", 40},
+                                             {"Net › fc › parameters › bias", 30},
                                              {"Net › fc › optimizer state", 20},
                                              {"Net › fc › optimizer state › weight exp_avg", 20},
                                              {"(outside of modules)", 10},
-                                             {"(outside of modules) › parameter", 10},
-                                             {"(outside of modules) › parameter › of.several.models", 10}};
+                                             {"(outside of modules) › parameters", 10},
+                                             {"(outside of modules) › parameters › of.several.models", 10}};
   EXPECT_EQ(paths(GroupTree(peak, {{By::module, By::field}, false, true})), within);
   // Without a grouping by modules, the group has the whole name.
-  EXPECT_EQ(paths(GroupTree(peak, {{By::field}, false, true})).at("parameter › fc.weight"), 40);
+  EXPECT_EQ(paths(GroupTree(peak, {{By::field}, false, true})).at("parameters › fc.weight"), 40);
 }
 
 TEST(GroupTree, HasALevelForEachFrameOfTheProgram) {

@@ -22,21 +22,21 @@ TEST(Names, NumbersAreSortedByValue) {
 }
 
 TEST(Names, TheCommonPathEndsAtADot) {
-  EXPECT_EQ(common_path(Names{"GPT.blocks.0", "GPT.blocks.1.fc"}), "GPT.blocks");
-  EXPECT_EQ(common_path(Names{"GPT.blocks.1", "GPT.blocks.10"}), "GPT.blocks");
-  EXPECT_EQ(common_path(Names{"GPT.blocks", "GPT.blocks.10", "(outside of modules)", ""}), "GPT.blocks");
+  EXPECT_EQ(common_path(Names{"Model.layers.0", "Model.layers.1.fc"}), "Model.layers");
+  EXPECT_EQ(common_path(Names{"Model.layers.1", "Model.layers.10"}), "Model.layers");
+  EXPECT_EQ(common_path(Names{"Model.layers", "Model.layers.10", "(outside of modules)", ""}), "Model.layers");
   EXPECT_EQ(common_path(Names{"Generator.0", "Discriminator.0"}), "");
   EXPECT_EQ(common_path(Names{"GPT.head", "GPT.head"}), "") << "one name is no table";
-  EXPECT_EQ(common_path(Names{"GPT.head", "GPT.blocks"}), "") << "too short to be left out";
+  EXPECT_EQ(common_path(Names{"GPT.head", "GPT.layers"}), "") << "too short to be left out";
   EXPECT_EQ(common_path(Names{}), "");
 }
 
 TEST(Names, TheCommonPathIsLeftOut) {
-  EXPECT_EQ(below("GPT.blocks.0.fc", "GPT.blocks"), "0.fc");
-  EXPECT_EQ(below("GPT.blocks", "GPT.blocks"), "(itself)");
-  EXPECT_EQ(below("GPT.blocks2", "GPT.blocks"), "GPT.blocks2");
+  EXPECT_EQ(below("Model.layers.0.fc", "Model.layers"), "0.fc");
+  EXPECT_EQ(below("Model.layers", "Model.layers"), "(itself)");
+  EXPECT_EQ(below("Model.layers2", "Model.layers"), "Model.layers2");
   EXPECT_EQ(below("(outside of modules)", "GPT"), "(outside of modules)");
-  EXPECT_EQ(below("GPT.blocks", ""), "GPT.blocks");
+  EXPECT_EQ(below("Model.layers", ""), "Model.layers");
 }
 
 TEST(Names, LongPathsLoseTheirBeginAtADotOrAWord) {
