@@ -43,7 +43,7 @@ FrameId Names::source_frame(StackId stack) const {
   return FrameId{frame};
 }
 
-ExportedProcesses::Subjects(const run::Run& run, const ExportSelection& wanted)
+ExportedProcesses::ExportedProcesses(const run::Run& run, const ExportSelection& wanted)
     : run_(run), wanted_(wanted), names_(run.text()) {
   refuse_damaged(text().left_out);
 }

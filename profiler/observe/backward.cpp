@@ -102,7 +102,7 @@ class Unpacking {
     thread.open_calls.pop_back();
     if (!is_recording()) return;
     end_module_calls(thread, open_call.modules);
-    if (frame.recorded) record::evaluation_ends(thread);
+    if (open_call.recorded) record::evaluation_ends(thread);
   }
   Unpacking(const Unpacking&) = delete;
   Unpacking& operator=(const Unpacking&) = delete;

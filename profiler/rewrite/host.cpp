@@ -291,7 +291,7 @@ void begin_collective(const c10::IValue& argument) {
 
 void touch(streams::StreamUse use, const c10::IValue& argument, bool is_output) {
   attempt(following(),
-          [&] { each_storage(argument, [&](c10::StorageImpl& storage) { touch(storage, moment, is_output); }); });
+          [&] { each_storage(argument, [&](c10::StorageImpl& storage) { touch(storage, use, is_output); }); });
 }
 
 void begin_variable_change(const at::Tensor& variable) {

@@ -123,7 +123,7 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
       events.push_back({timeline.time_of(e).ns, timeline.live_after(e).value});
     for (int i = 0; i < 20; ++i) {
       const TimeAxis axis(r.interval(), 1 + r.upto(700));
-      std::vector<Column> columns;
+      std::vector<PixelColumn> columns;
       curve.columns(axis, columns);
       ASSERT_EQ(columns.size(), static_cast<size_t>(axis.width));
       size_t next = 0;
@@ -135,7 +135,7 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
           live = events[next++].live;
           most = std::max(most, live);
         }
-        const Column& column = columns[static_cast<size_t>(c)];
+        const PixelColumn& column = columns[static_cast<size_t>(c)];
         ASSERT_EQ(column.most.value, most) << "seed " << seed << " column " << c;
         int64_t sum = 0;
         for (const int64_t bytes : column.bytes) {
@@ -145,7 +145,7 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
         ASSERT_EQ(sum, most);
       }
       // The oracle sums the groups of a column over all allocations.
-      const Column& some = columns[static_cast<size_t>(r.upto(axis.width))];
+      const PixelColumn& some = columns[static_cast<size_t>(r.upto(axis.width))];
       const peak::Moment moment = timeline.moment_after_first(some.events);
       std::array<int64_t, Grouping::kGroups> bytes{};
       for (uint32_t id = 1; id <= p.allocations.rows(); ++id) {
@@ -301,7 +301,7 @@ TEST(PictureBlocks, RectanglesContainTheLifeAndTheBytesAndNoneIsMissing) {
     for (int i = 0; i < 12; ++i) {
       const TimeAxis axis(r.interval(), 20 + r.upto(600));
       const ByteAxis bytes{0, blocks.extent(), 50 + r.upto(400)};
-      std::vector<Column> columns;
+      std::vector<PixelColumn> columns;
       curve.columns(axis, columns);
       std::vector<int> seen(p.allocations.rows() + 1, 0);
       std::vector<std::vector<bool>> shown(p.allocations.rows() + 1);
@@ -382,7 +382,7 @@ TEST(PictureTracks, SpansNestByTimeAndEveryOneLiesInAPiece) {
     ASSERT_EQ(tracks.tracks().size(), 2u);
     size_t spans = 0;
     for (const Track& track : tracks.tracks()) {
-      for (const Row& row : track.rows) {
+      for (const TrackRow& row : track.rows) {
         spans += row.id.size();
         for (size_t i = 1; i < row.id.size(); ++i) ASSERT_LE(row.end[i - 1], row.begin[i]);
         for (int n = 0; n < 10; ++n) {
@@ -414,7 +414,7 @@ TEST(PictureTracks, SpansNestByTimeAndEveryOneLiesInAPiece) {
 }
 
 TEST(PictureTracks, TheLongestOfManyIsShownForThem) {
-  Row row;
+  TrackRow row;
   std::mt19937 random(5);
   for (int i = 0; i < 5000; ++i) {
     row.begin.push_back(i * 100);

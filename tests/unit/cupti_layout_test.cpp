@@ -74,8 +74,8 @@ TEST(CuptiLayout, OfCallbacks) {
   EXPECT_EQ(offsetof(CallbackData, correlation), offsetof(CUpti_CallbackData, correlationId));
   EXPECT_EQ(static_cast<int>(Domain::driver), CUPTI_CB_DOMAIN_DRIVER_API);
   EXPECT_EQ(static_cast<int>(Domain::runtime), CUPTI_CB_DOMAIN_RUNTIME_API);
-  EXPECT_EQ(static_cast<int>(Site::enter), CUPTI_API_ENTER);
-  EXPECT_EQ(static_cast<int>(Site::exit), CUPTI_API_EXIT);
+  EXPECT_EQ(static_cast<int>(CallbackSite::enter), CUPTI_API_ENTER);
+  EXPECT_EQ(static_cast<int>(CallbackSite::exit), CUPTI_API_EXIT);
   EXPECT_EQ(sizeof(CUresult), sizeof(int));
 }
 

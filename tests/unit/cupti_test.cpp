@@ -449,9 +449,9 @@ void call(Domain domain, uint32_t function, const void* parameters, uint32_t num
   data.parameters = parameters;
   data.from_enter_to_exit = &between;
   data.correlation = number;
-  data.site = Site::enter;
+  data.site = CallbackSite::enter;
   g_fake.callback(nullptr, domain, function, &data);
-  data.site = Site::exit;
+  data.site = CallbackSite::exit;
   data.result = &result;
   g_fake.callback(nullptr, domain, function, &data);
 }
@@ -519,7 +519,7 @@ TEST_F(CuptiSession, WhatIsTakenBackWasSoWhenTheCallBegan) {
   g_fake.callback(nullptr, Domain::driver, kMemRelease, &data);
   const uint64_t begun = monotonic_ns();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  data.site = Site::exit;
+  data.site = CallbackSite::exit;
   data.result = &result;
   g_fake.callback(nullptr, Domain::driver, kMemRelease, &data);
   ASSERT_EQ(told_.physical.size(), 1U);

@@ -183,7 +183,8 @@ TEST(Plan, TheHostsMemoryIsALimitOfTheChoicesThatOffload) {
   EXPECT_EQ(options_of(choice), "--apply recompute --recompute-budget 34% --allow offload --host-memory 8589934592");
   for (const Tried& tried : plan.tried) EXPECT_EQ(tried.choice.host_memory.has_value(), tried.choice.offloads);
   EXPECT_EQ(plan_for(none, 5, 0).stop, Stop::too_small);
-  EXPECT_EQ(none.asked, (std::vector<std::string>{"as it is", "recompute 34%"})) << "the host has no memory for offloaded saves";
+  EXPECT_EQ(none.asked, (std::vector<std::string>{"as it is", "recompute 34%"}))
+      << "the host has no memory for offloaded saves";
 }
 
 TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {

@@ -274,7 +274,7 @@ TEST(Overview, AWhatIfSaysWhatItFreesAndHowTheCurveFalls) {
   ASSERT_EQ(overview.findings.size(), 1U);
   ASSERT_EQ(overview.entries.size(), 1U);
   ASSERT_TRUE(overview.all);
-  for (const WhatIf* what_if : {&overview.findings[0], &overview.entries[0], &*overview.all}) {
+  for (const FixedTimeline* what_if : {&overview.findings[0], &overview.entries[0], &*overview.all}) {
     EXPECT_EQ(what_if->peak, Bytes{1000});
     EXPECT_EQ(what_if->freed, std::vector<uint32_t>{result.value});
     EXPECT_EQ(what_if->freed_bytes, Bytes{1000});

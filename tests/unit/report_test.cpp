@@ -236,7 +236,7 @@ TEST(Report, WhatIsOutsideOfPyTorchOnASimulatedGpuIsEstimatedByName) {
         "Outside of PyTorch, estimated and not in these figures: CUDA's context, about 528.0 MiB and the kernels that "
         "are loaded" +
             nccl);
-    const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &Device::device);
+    const auto gpu = std::ranges::find(r.processes[0].devices, "cuda:0", &DeviceFacts::device);
     EXPECT_EQ(gpu->blocks->segments->reserved_peak.value, kMiB) << "in no figure";
   }
   EXPECT_EQ(r.processes[0].external_estimate->communicators, (std::vector<uint64_t>{8, 2, 2, 1}));

@@ -49,7 +49,7 @@ TEST_F(Readers, NameTheSameDeviceAndPeak) {
   ASSERT_TRUE(verified);
   EXPECT_EQ(verified->figures.peak, report->peak.bytes);
 
-  const auto snapshot = compare::take_snapshot(*opened, nullptr, {}, {});
+  const auto snapshot = compare::figures_of_run(*opened, nullptr, {}, {});
   ASSERT_TRUE(snapshot);
   const compare::DeviceFigures& figures = snapshot->processes[0].devices[0];
   EXPECT_EQ(figures.device, "cuda:0");
