@@ -577,6 +577,7 @@
   startCurve();
   startIcicle();
   startFindings();
+  startFit(data, $, { element, table, bytesText });
   startTables();
   startPage();
 })();
