@@ -10,11 +10,14 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSlider>
 #include <QTest>
 #include <QTreeView>
 
+#include "analyzer/text/format.h"
 #include "analyzer/verify/verdict.h"
 #include "gui/advice/finding_pane.h"
+#include "gui/advice/fit_pane.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/verifying.h"
 #include "gui/widgets/source_pane.h"
@@ -193,6 +196,26 @@ TEST_F(OnAdvicePage, EvidenceLeadsToItsMomentInTheTimeline) {
   EXPECT_GE(session_.view().range.end, first.end);
   EXPECT_LT(session_.view().range.end.ns - session_.view().range.begin.ns, session_.document()->facts().duration.ns);
   EXPECT_TRUE(session_.can_go_back());
+}
+
+TEST_F(OnAdvicePage, ASliderShowsTheChoicesOfLessMemoryAndTheirCommand) {
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::fit); }, 20'000));
+  const plan::Curve& curve = *session_.subject().fit;
+  ASSERT_TRUE(curve.is_worth());
+  auto* pane = page_.findChild<FitPane*>();
+  auto* slider = pane->findChild<QSlider*>();
+  EXPECT_TRUE(pane->isVisible());
+  EXPECT_EQ(slider->maximum() - slider->minimum() + 2, static_cast<int>(curve.points.size()));
+  EXPECT_TRUE(says("Peak " + QString::fromStdString(text::bytes_text(curve.points[1].bytes)) + " instead of 37.0 MiB"));
+  EXPECT_TRUE(says(" -- python train.py --name 'two words'"));
+  slider->setFocus();
+  QTest::keyClick(slider, Qt::Key_End);
+  EXPECT_TRUE(says("Peak " + QString::fromStdString(text::bytes_text(curve.points.back().bytes))));
+  click("Copy fit command");
+  EXPECT_EQ(QApplication::clipboard()->text().toStdString(),
+            plan::fit_command(curve.points.back(), "python train.py --name 'two words'"));
+  session_.close();
+  EXPECT_FALSE(pane->isVisible());
 }
 
 TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
