@@ -12,7 +12,7 @@ namespace {
 
 using text::Json;
 
-constexpr size_t kMostLayers = 4;    // of one row
+constexpr size_t kMostLayers = 3;    // of one row
 constexpr unsigned kColumns = 1000;  // of a command
 
 std::string shown(const std::string& text) { return text::fit(text::printable(text), kColumns); }

@@ -11,7 +11,7 @@ function startFit(data, $, { element, table, bytesText }) {
     made.append(...children);
     return made;
   };
-  const WIDTH = 720, HEIGHT = 240, LEFT = 64, RIGHT = 24, TOP = 16, BOTTOM = 44;
+  const WIDTH = 720, HEIGHT = 240, LEFT = 64, RIGHT = 40, TOP = 28, BOTTOM = 44;
   const points = fit.points;
   const most = points[0].bytes, slowest = Math.max(0.01, ...points.map(({ added }) => added));
   const x = (bytes) => LEFT + ((WIDTH - LEFT - RIGHT) * bytes) / most;
@@ -26,7 +26,7 @@ function startFit(data, $, { element, table, bytesText }) {
       svg("text", { x: x(bytes), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, bytesText(bytes)),
       svg("text", { x: LEFT - 6, y: y(added) + 4, "text-anchor": "end" }, percent(added)));
   }
-  picture.append(svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, fit.memory));
+  picture.append(svg("text", { x: LEFT, y: 14 }, fit.time), svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, fit.memory));
   // A size between two points takes the choice of the smaller one.
   const path = points.map(({ bytes, added }, i) => (i === 0 ? `M${x(bytes)} ${y(added)}` : `V${y(added)}H${x(bytes)}`)).join("");
   picture.append(svg("path", { class: "steps", d: path }));
