@@ -13,6 +13,7 @@
 #include <QSlider>
 #include <QTest>
 #include <QTreeView>
+#include <algorithm>
 
 #include "analyzer/text/format.h"
 #include "analyzer/verify/verdict.h"
@@ -198,24 +199,40 @@ TEST_F(OnAdvicePage, EvidenceLeadsToItsMomentInTheTimeline) {
   EXPECT_TRUE(session_.can_go_back());
 }
 
-TEST_F(OnAdvicePage, ASliderShowsTheChoicesOfLessMemoryAndTheirCommand) {
+TEST_F(OnAdvicePage, TheMemoryAgainstTimeIsHiddenIfNoChoiceIsCertainToLowerIt) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::fit); }, 20'000));
-  const plan::Curve& curve = *session_.subject().fit;
-  ASSERT_TRUE(curve.is_worth());
-  auto* pane = page_.findChild<FitPane*>();
-  auto* slider = pane->findChild<QSlider*>();
-  EXPECT_TRUE(pane->isVisible());
-  EXPECT_EQ(slider->maximum() - slider->minimum() + 2, static_cast<int>(curve.points.size()));
-  EXPECT_TRUE(says("Peak " + QString::fromStdString(text::bytes_text(curve.points[1].bytes)) + " instead of 37.0 MiB"));
-  EXPECT_TRUE(says(" -- python train.py --name 'two words'"));
-  slider->setFocus();
-  QTest::keyClick(slider, Qt::Key_End);
-  EXPECT_TRUE(says("Peak " + QString::fromStdString(text::bytes_text(curve.points.back().bytes))));
-  click("Copy fit command");
-  EXPECT_EQ(QApplication::clipboard()->text().toStdString(),
-            plan::fit_command(curve.points.back(), "python train.py --name 'two words'"));
-  session_.close();
-  EXPECT_FALSE(pane->isVisible());
+  EXPECT_FALSE(session_.subject().fit->is_worth());
+  EXPECT_FALSE(page_.findChild<FitPane*>()->isVisible());
+}
+
+TEST(MemoryAgainstTime, ASliderShowsEachChoiceWithItsLayersAndItsCommand) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  plan::Curve curve;
+  curve.points = {{{}, Bytes{100 * kMiB}, 0, {}},
+                  {{"bitwise"}, Bytes{70 * kMiB}, 0.05, {{"Net.layers.*.mlp", 4, 4, Bytes{30 * kMiB}}}},
+                  {{"recompute", 12},
+                   Bytes{50 * kMiB},
+                   0.2,
+                   {{"Net.layers.*", 2, 4, Bytes{40 * kMiB}}, {"<b>head</b>", 1, 1, Bytes{kMiB}}}}};
+  FitPane pane;
+  const auto says = [&](const QString& text) {
+    return std::ranges::any_of(pane.findChildren<QLabel*>(),
+                               [&](const QLabel* label) { return label->text().contains(text); });
+  };
+  pane.show_curve(&curve, "python train.py");
+  EXPECT_FALSE(pane.isHidden());
+  EXPECT_TRUE(says("Peak 70.0 MiB instead of 100.0 MiB, +5.0 % time, with bitwise"));
+  EXPECT_TRUE(says("Net.layers.*.mlp (all 4)"));
+  QTest::keyClick(pane.findChild<QSlider*>(), Qt::Key_End);
+  EXPECT_TRUE(says("Peak 50.0 MiB instead of 100.0 MiB, +20.0 % time, with recompute 12%"));
+  EXPECT_TRUE(says("Net.layers.* (2 of 4), <b>head</b>"));
+  QString copied;
+  QObject::connect(&pane, &FitPane::copied, [&](const QString& text) { copied = text; });
+  pane.findChild<QPushButton*>()->click();
+  EXPECT_EQ(copied, "tapelens run --fit 50MiB -- python train.py");
+  curve.points.resize(1);
+  pane.show_curve(&curve, "python train.py");
+  EXPECT_TRUE(pane.isHidden());
 }
 
 TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {
