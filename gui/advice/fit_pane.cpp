@@ -17,7 +17,7 @@ namespace tapelens::gui {
 
 namespace {
 
-constexpr size_t kMostLayers = 3;
+constexpr size_t kMostLayers = 2;
 
 QString layers_text(const std::vector<plan::Layer>& layers) {
   QStringList names;
@@ -46,6 +46,8 @@ FitPane::FitPane(QWidget* parent)
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     label->setWordWrap(true);
   }
+  layers_->setMinimumHeight(2 * fontMetrics().lineSpacing());  // the slider moves nothing
+  layers_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   line_->setFont(mono_font());
   slider_->setAccessibleName(tr("Size"));
   slider_->setPageStep(1);
