@@ -67,6 +67,7 @@ OptionFacts facts_of(const CLI::Option& option) {
   facts.choices = choices_of(option.get_type_name());
   const std::string type = facts.names.empty() ? option.get_name() : option.get_type_name();
   if (type == "GPU") facts.choices = card_names();
+  if (type == "SIZE|gpu") facts.choices = {"gpu"};
   if (type == "CHECK") facts.choices = ids(all_checks());
   if (type == "REWRITE") facts.choices = known_rewrites();
   if (!facts.choices.empty()) {

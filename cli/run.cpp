@@ -28,12 +28,12 @@ struct RunOptions {
   SimulatingOptions simulating;
   std::string fit;
   OutputPlace plan;  // of --write-plan
-  bool quiet = false, replans = false, keeps_no_plan = false;
+  bool quiet = false, replans = false, keeps_no_plan = false, plans_on_device = false;
 };
 
 // Writes the plan instead of running the command with it.
-int write_plan(const RunOptions& options, const plan::Plan& plan, const std::vector<std::string>& command) {
-  const int code = write_output(plan::plan_json(plan, text::shell_quote(command), options.simulating.gpu),
+int write_plan(const RunOptions& options, const Planned& planned, const std::vector<std::string>& command) {
+  const int code = write_output(plan::plan_json(planned.plan, text::shell_quote(command), planned.gpu),
                                 rendering(options.plan, plan_kind(), {}, files_in_command(command)));
   if (code == kFine && !options.plan.is_standard()) {
     say("wrote " + options.plan.path + ". Next: tapelens run --apply " + text::shell_quote(options.plan.path) + " -- " +
@@ -91,12 +91,13 @@ CommandFunction declare_run(CLI::App& sub) {
       "  tapelens run --apply plan.json -- torchrun --nproc-per-node 2 ddp.py\n"
       "  tapelens run --apply bitwise --recompute-budget 2% -- ./trainer\n"
       "  tapelens run --fit 24GiB -- python train.py   with the rewrites that it needs for that\n"
+      "  tapelens run --fit gpu -- python train.py     in the memory of this machine's GPU\n"
       "  tapelens run --fit 24GiB --gpu A10G --write-plan plan.json -- python train.py\n"
       "  tapelens run --gpu H100 -- python train.py\n"
       "\n"
       "--fit tries at most seven choices of rewrites, by runs of the first three steps; files that they write stay. "
-      "Then it runs the command with the cheapest rewrites that fit, and the same bits. With --gpu these short runs "
-      "need no GPU. The exit code is 1 if no rewrites are enough.\n"
+      "Then it runs the command with the cheapest rewrites that fit, and the same bits. The short runs are on a "
+      "simulated GPU: that of --gpu, or one like this machine's. The exit code is 1 if no rewrites are enough.\n"
       "\n"
       "The exit code is the command's: 128+N if signal N ended it, 127 if it was not found, 126 if it cannot run. "
       "Results that tapelens verify proves equal with these options are equal here too.");
@@ -110,9 +111,12 @@ CommandFunction declare_run(CLI::App& sub) {
   CLI::Option* replan = sub.add_flag("--replan", options->replans, "With --fit: make a new plan, and keep it");
   CLI::Option* no_cache =
       sub.add_flag("--no-cache", options->keeps_no_plan, "With --fit: neither use nor keep a plan of an earlier run");
-  for (CLI::Option* option : {plan, replan, no_cache}) option->needs(sub.get_option("--fit"));
-  add_force_option(sub, options->plan.is_forced);
   add_simulating_options(sub, options->simulating);
+  CLI::Option* on_device = sub.add_flag("--plan-on-device", options->plans_on_device,
+                                        "With --fit: plan by runs on this machine's GPU, even if it can be simulated");
+  on_device->excludes(sub.get_option("--gpu"));
+  for (CLI::Option* option : {plan, replan, no_cache, on_device}) option->needs(sub.get_option("--fit"));
+  add_force_option(sub, options->plan.is_forced);
   sub.add_flag("--quiet", options->quiet, "Print no closing line");
   return [&sub, options, plan](const Words& command) {
     if (command.empty()) {
@@ -122,7 +126,7 @@ CommandFunction declare_run(CLI::App& sub) {
     const std::optional<simulated::GpuSettings> gpu = read_simulating(sub, options->simulating);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
-      const uint64_t size = size_to_fit(options->fit);
+      const uint64_t size = size_to_fit(options->fit, gpu);
       if (plan->count() > 0) {
         const int code = check_outputs({rendering(options->plan, plan_kind(), {}, files_in_command(command))});
         if (code != kFine) return code;
@@ -130,9 +134,15 @@ CommandFunction declare_run(CLI::App& sub) {
       // --write-plan needs the figures of the runs.
       const bool is_new = options->replans || plan->count() > 0;
       const KeptPlans kept = options->keeps_no_plan ? KeptPlans::ignore : is_new ? KeptPlans::replace : KeptPlans::use;
-      Planned planned = plan_to_fit({size, applying.host_memory, gpu, options->simulating.gpu, command}, kept);
+      Planned planned = plan_to_fit({.size = size,
+                                     .host_memory = applying.host_memory,
+                                     .gpu = gpu,
+                                     .gpu_text = options->simulating.gpu,
+                                     .command = command,
+                                     .may_simulate = !options->plans_on_device},
+                                    kept);
       if (planned.exit_code != 0) return planned.exit_code;
-      if (plan->count() > 0) return write_plan(*options, planned.plan, command);
+      if (plan->count() > 0) return write_plan(*options, planned, command);
       if (!planned.rewrites.on && !gpu) return say_end(become_command(command));
       applying = std::move(planned.rewrites);
     } else if (!applying.on && !gpu) {

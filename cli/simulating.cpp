@@ -105,14 +105,10 @@ void add_simulation_details(CLI::App& sub, SimulatingOptions& options) {
       ->type_name("SIZE");
 }
 
-GpuSettings settings_of(const SimulatingOptions& options) {
-  if (!stubs::kRunHere) throw CLI::ValidationError("--gpu", "GPUs are simulated on x86-64 processors only");
-  const auto request = simulated::read_request(options.gpu, parse_bytes);
-  if (!request) throw CLI::ValidationError("--gpu", request.error().message);
+GpuSettings settings_of(const simulated::Card& card, uint64_t bytes, uint32_t count) {
   GpuSettings gpu;
-  gpu.count = request->count;
-  gpu.bytes = request->bytes;
-  const simulated::Card& card = *request->card;
+  gpu.count = count;
+  gpu.bytes = bytes;
   const simulated::Capability& capability = simulated::capability_of(card);
   gpu.major = card.major;
   gpu.minor = card.minor;
@@ -124,6 +120,14 @@ GpuSettings settings_of(const SimulatingOptions& options) {
   gpu.threads_per_processor = capability.threads_per_processor;
   gpu.blocks_per_processor = capability.blocks_per_processor;
   card.name.copy(gpu.name, sizeof(gpu.name) - 1);
+  return gpu;
+}
+
+GpuSettings settings_of(const SimulatingOptions& options) {
+  if (!stubs::kRunHere) throw CLI::ValidationError("--gpu", "GPUs are simulated on x86-64 processors only");
+  const auto request = simulated::read_request(options.gpu, parse_bytes);
+  if (!request) throw CLI::ValidationError("--gpu", request.error().message);
+  GpuSettings gpu = settings_of(*request->card, request->bytes, request->count);
   if (!options.world.empty()) {
     const char* end = options.world.data() + options.world.size();
     const auto read = std::from_chars(options.world.data(), end, gpu.world);

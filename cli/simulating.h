@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@
 #include "cli/scoped_files.h"
 #include "simulated/settings/settings.h"
 #include "trace/result.h"
+
+namespace tapelens::simulated {
+struct Card;
+}
 
 namespace tapelens::cli {
 
@@ -24,6 +29,8 @@ void add_simulating_options(CLI::App& sub, SimulatingOptions& options);
 // Declares --world and --cudnn-workspace. The command declares its own --gpu.
 void add_simulation_details(CLI::App& sub, SimulatingOptions& options);
 
+// GPUs of one card with so much memory each, and estimates of cuDNN's workspaces.
+simulated::GpuSettings settings_of(const simulated::Card& card, uint64_t bytes, uint32_t count);
 // The requested GPUs. Throws CLI::ValidationError with one sentence.
 simulated::GpuSettings settings_of(const SimulatingOptions& options);
 

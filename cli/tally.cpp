@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "analyzer/text/format.h"
+#include "policy/catalog.h"
 #include "policy/level.h"
 #include "policy/tally_file.h"
 #include "trace/regular_file.h"
@@ -65,6 +66,25 @@ TallyRow sum(const std::vector<TallyRow>& rows) {
 
 std::string bytes_text(uint64_t bytes) { return text::bytes_text(trace::Bytes{static_cast<int64_t>(bytes)}); }
 
+// "86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run, and 3 optimizer steps (optimizer-temporaries)".
+std::string applied_text(const std::vector<TallyRow>& rows) {
+  std::vector<TallyRow> saves;
+  std::string others;
+  for (const TallyRow& row : rows) {
+    const std::string unit(policy::unit_of(row.rewrite));
+    if (unit == policy::RewriteInfo().unit) {
+      saves.push_back(row);
+    } else if (row.times > 0) {
+      others += (others.empty() ? "" : ", ") + text::plural(row.times, unit, unit + "s") + " (" + row.rewrite + ")";
+    }
+  }
+  const TallyRow all = sum(saves);
+  if (all.times == 0) return others;
+  return text::plural(all.times, "save", "saves") + " at " + text::plural(all.sites, "site", "sites") + ", " +
+         bytes_text(all.bytes) + " kept as " + bytes_text(all.kept) + " over the whole run" +
+         (others.empty() ? "" : ", and " + others);
+}
+
 }  // namespace
 
 TallySums read_tally(const std::string& folder) {
@@ -82,10 +102,7 @@ TallySums read_tally(const std::string& folder) {
 std::string describe(const TallySums& tally) {
   std::string text = "nothing was rewritten";
   const TallyRow all = sum(tally.applied);
-  if (all.times > 0) {
-    text = "rewrote " + text::plural(all.times, "save", "saves") + " at " + text::plural(all.sites, "site", "sites") +
-           ", " + bytes_text(all.bytes) + " kept as " + bytes_text(all.kept) + " over the whole run";
-  }
+  if (all.times > 0) text = "rewrote " + applied_text(tally.applied);
   if (tally.host_bytes > 0) {
     uint64_t offloaded = 0;
     for (const TallyRow& row : tally.applied)

@@ -28,6 +28,7 @@ struct VerifyOptions {
   ApplyingOptions applying;
   int64_t steps = 0;
   std::string format = "text", keep, patch, fit;
+  uint64_t bytes_to_fit = 0;
   OutputPlace output;
 };
 
@@ -76,7 +77,7 @@ int verify_command(const VerifyOptions& options, CommandRuns::Setting setting,
   if (const int code = write_output(text, output)) return code;
   const int code = exit_code_of(verdict->answer());
   if (code != kFine || options.fit.empty()) return code;
-  const model::Bytes size{static_cast<int64_t>(size_to_fit(options.fit))}, peak = verdict->rewritten.peak;
+  const model::Bytes size{static_cast<int64_t>(options.bytes_to_fit)}, peak = verdict->rewritten.peak;
   say("the peak of the whole run, " + text::bytes_text(peak) + ", is " + (peak <= size ? "within " : "larger than ") +
       text::bytes_text(size));
   return peak <= size ? kFine : kNo;
@@ -128,8 +129,10 @@ CommandFunction declare_verify(CLI::App& sub) {
     policy::RewriteSettings applying = read_applying(sub, options->applying);
     if (!options->fit.empty()) {
       if (applying.on) throw CLI::ValidationError("--fit", "chooses the rewrites: give no --apply and no --allow");
-      Planned planned =
-          plan_to_fit({size_to_fit(options->fit), applying.host_memory, {}, "", command}, KeptPlans::ignore);
+      options->bytes_to_fit = size_to_fit(options->fit, {});
+      Planned planned = plan_to_fit(
+          {.size = options->bytes_to_fit, .host_memory = applying.host_memory, .gpu_text = "", .command = command},
+          KeptPlans::ignore);
       if (planned.exit_code != 0) return planned.exit_code;
       if (!planned.rewrites.on) {
         say("nothing to verify: the command needs no rewrites, and its whole run was not measured");

@@ -94,6 +94,25 @@ class Advisor {
         places_(context_),
         wanted_(wanted) {}
 
+  RewrittenEffect effect(Checks& checks) {
+    context_.applied = &chosen_.emplace(context_, *wanted_.applying, checks);
+    find(checks);
+    std::ranges::stable_sort(scored_, {}, [](const Scored& scored) { return scored.info.precedence; });
+    RewrittenEffect effect;
+    std::vector<const peak::WhatIf*> changes;
+    for (Scored& scored : scored_) {
+      changes.push_back(&scored.group.change);
+      add_to(effect, scored);
+    }
+    average(effect);
+    effect.peak = Together(context_.process, replay_, std::move(changes)).all().outcome.peak;
+    for (Scored& scored : scored_) {
+      const auto place = static_cast<uint32_t>(effect.run.changes.size());
+      effect.run.changes.push_back({std::move(scored.group.change), place});
+    }
+    return effect;
+  }
+
   Advice run(Checks& checks, std::vector<TimelineChange>* changes) {
     advice_.peak_before = peak_.bytes;
     advice_.in_use = context_.in_use;
@@ -109,6 +128,45 @@ class Advisor {
   }
 
  private:
+  // Of the group, without the first step, in which the recompute budget is not decided.
+  std::vector<Occurrence> later(const FoundGroup& group) const {
+    const std::vector<Step>& steps = context_.steps;
+    const Time since = steps.size() > 1 && steps[1].when.end != kNever ? steps[1].when.begin : Time{0};
+    std::vector<Occurrence> found;
+    std::ranges::copy_if(group.occurrences, std::back_inserter(found),
+                         [&](const Occurrence& occurrence) { return occurrence.when.begin >= since; });
+    return found;
+  }
+
+  void add_to(RewrittenEffect& effect, const Scored& scored) {
+    const std::vector<Occurrence> occurrences = later(scored.group);
+    if (occurrences.empty()) return;
+    std::set<ModuleId> modules;
+    for (const Occurrence& occurrence : occurrences) {
+      modules.insert(occurrence.place.module);
+      effect.repeated.ns += occurrence.repeated.ns;
+      effect.repeated_share += occurrence.repeated_share;
+    }
+    const Text& text = context_.text;
+    const Place& place = occurrences.front().place;
+    std::string field(place.node ? text.string(context_.process.nodes.type[place.node]) : "");
+    if (place.field) field += "." + std::string(text.string(place.field));
+    const bool is_one = modules.size() == 1 && place.module;
+    std::string module(is_one ? text.string(text.module_path[place.module]) : places_.pattern(scored.group.key));
+    effect.places.push_back(
+        {std::string(scored.info.id), std::move(field), std::move(module), modules.size(), most_at_once(occurrences)});
+  }
+
+  // From sums over the later steps to means.
+  void average(RewrittenEffect& effect) const {
+    const std::vector<Step>& steps = context_.steps;
+    const int64_t complete = std::ranges::count_if(steps, [](const Step& step) { return step.when.end != kNever; });
+    const int64_t all = std::max<int64_t>(complete, 1), counted = complete > 1 ? complete - 1 : 1;
+    effect.repeated.ns /= counted;
+    // Each share is one of all steps.
+    effect.repeated_share *= static_cast<double>(all) / static_cast<double>(counted);
+  }
+
   void note_changed_sources() {
     if (context_.sources == nullptr) return;
     std::set<std::string> files;
@@ -286,6 +344,17 @@ Advice advise(const peak::DeviceAnalysis& device, Checks& checks, const AdviceOp
           *Advisor(device, device.of().longest_lifetimes(), wanted, {}).run(checks, longest).predicted);
   }
   return advice;
+}
+
+RewrittenEffect effect_of(const peak::DeviceAnalysis& device, Checks& checks, const Applying& applying) {
+  AdviceOptions wanted;
+  wanted.applying = applying;
+  RewrittenEffect effect = Advisor(device, device.of().lifetimes(), wanted, {}).effect(checks);
+  RewrittenEffect longest = Advisor(device, device.of().longest_lifetimes(), wanted, {}).effect(checks);
+  effect.peak = std::max(effect.peak, longest.peak);
+  effect.run.options = "--apply " + applying.name;
+  effect.run.longest = std::move(longest.run.changes);
+  return effect;
 }
 
 peak::Replay::Outcome without(const Process& process, const peak::Replay& replay,

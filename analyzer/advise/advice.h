@@ -183,6 +183,24 @@ struct RewrittenRun {
   std::vector<TimelineChange> changes, longest;
 };
 
+// The effect of rewrites on a process, without findings and their scores.
+struct RewrittenEffect {
+  Bytes peak;  // the higher of the two bounds
+  // The rewritten saves of one field in equal modules.
+  struct Place {
+    std::string rewrite, field, module;  // "GeluBackward0.self", "Net.layers.*.mlp"; module: as in Finding
+    uint64_t modules = 0;                // how many of these
+    Bytes bytes;                         // the most at one moment
+  };
+  std::vector<Place> places;
+  // Of the operators that run again in a step: their recorded duration, and their share of the step's estimated cost.
+  // Means over all steps but the first, in which the recompute budget is not decided.
+  Time repeated{};
+  double repeated_share = 0;
+  RewrittenRun run;
+};
+RewrittenEffect effect_of(const peak::DeviceAnalysis& device, Checks& checks, const Applying& applying);
+
 // Omits rewrites without effect. Levels come first, then each of Tapelens's own rewrites with a predicted effect.
 std::vector<RewrittenRun> rewritten_runs(const peak::DeviceAnalysis& device, Checks& checks,
                                          const AdviceOptions& wanted);

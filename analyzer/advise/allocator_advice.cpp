@@ -255,6 +255,18 @@ const SettingTried* AllocatorAdvice::better() const {
   return &*least;
 }
 
+std::optional<Bytes> reserved_with(const peak::DeviceAnalysis& device, const RewrittenRun& rewritten) {
+  const peak::Analysis& analysis = device.of();
+  if (!analysis.traits(device.device()).has_segments) return std::nullopt;
+  if (!analysis.requests(device.device()).differs.empty()) return std::nullopt;
+  const Advice nothing;
+  const ChangeReplay replays(device, nothing, {});
+  const peak::ReservedOutcome outcome =
+      replays.with(rewritten, std::string(analysis.information("cuda_allocator_settings")), kNoLimit);
+  if (outcome.failed) return std::nullopt;
+  return outcome.peak;
+}
+
 std::string with_setting(std::string_view settings, std::string_view key_and_value) {
   const std::string_view key = key_and_value.substr(0, key_and_value.find(':'));
   std::string all;

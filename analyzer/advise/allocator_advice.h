@@ -78,6 +78,10 @@ struct AllocatorWanted {
       fits{};  // the bytes of a card to fit into; none: computed only if the recording ran out of memory
 };
 
+// The most bytes that the device's allocator reserves with these rewrites, on a card without limit. None: the replay of
+// its requests differs from the recording, or it reports no segments.
+std::optional<Bytes> reserved_with(const peak::DeviceAnalysis& device, const RewrittenRun& rewritten);
+
 // The changes of the rewrites (advice.h). Called only if a recording has to fit; may be empty.
 using RewrittenRuns = std::function<std::vector<RewrittenRun>()>;
 

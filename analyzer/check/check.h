@@ -135,6 +135,9 @@ struct Occurrence {
   Interval when;            // lifetime of the avoidable bytes
   SaveId save{};            // none: not about a save
   uint64_t number = 0;      // any value of the check, for describe()
+  // Of a rewrite that repeats operators: their recorded duration, and their share of the estimated cost of all steps.
+  Time repeated{};
+  double repeated_share = 0;
 };
 
 // Occurrences of one place: same check, variant, operator, node.field, line, and module (except numbers in its path).
@@ -237,7 +240,7 @@ constexpr uint64_t interface_layout() {
 struct CheckInterface {
   using Made = Check;  // owned by the caller
   // Increment for each change of this file, or of the files that it includes, that breaks a compiled check.
-  static constexpr uint32_t kVersion = 8;
+  static constexpr uint32_t kVersion = 9;
   using BuiltFor = uint64_t;
   static constexpr BuiltFor kBuiltFor = interface_layout();
 };

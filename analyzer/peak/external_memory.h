@@ -19,6 +19,14 @@ namespace tapelens::peak {
 // The usual maximum of CUDA's context, cuBLAS and NCCL together in a program on one GPU. A smaller headroom may be too
 // small.
 inline constexpr Bytes kUsualExternalMemory{int64_t{1} << 30};
+// Estimates from the measurements in docs/simulated-gpu.md. CUDA's context without a loaded kernel, for each
+// multiprocessor: 527 MiB on an H100 with 132; 107 MiB on a GPU with 34, 426 MiB with 142, 555 MiB with 188. The
+// kernels of cuBLAS, cuDNN and attention: 240 MiB on the H100.
+inline constexpr Bytes kContextOfProcessor{int64_t{4} << 20}, kLoadedKernels{int64_t{240} << 20};
+// The context and the kernels of a program on a GPU with so many multiprocessors.
+constexpr Bytes usual_context(int64_t processors) {
+  return {processors * kContextOfProcessor.value + kLoadedKernels.value};
+}
 
 // The program's place on the thread of a library's request.
 struct FirstRequest {

@@ -35,6 +35,17 @@ std::string outcome_text(const Tried& tried, Bytes size) {
   return experiment::outcome_name(tried.outcome);
 }
 
+namespace {
+
+// The run had room: an allocator that finds its GPU full frees cached memory, down to the tensors.
+std::string less_text(const Tried& tried) {
+  const Bytes tensors = tried.reading.allocated;
+  const bool has_cache = tried.reading.uses_gpu && tensors.value > 0 && tensors.value < tried.bytes.value / 100 * 99;
+  return has_cache ? " (a full GPU may need less, but at least " + bytes_text(tensors) + ")" : "";
+}
+
+}  // namespace
+
 std::string plan_text(const Plan& plan) {
   const Tried& stock = plan.tried.front();
   if (plan.chosen) {
@@ -48,7 +59,7 @@ std::string plan_text(const Plan& plan) {
     return "no plan, because the run without rewrites failed: " + experiment::why_text(stock);
   std::string text = "does not fit in " + bytes_text(plan.size);
   if (const Tried* least = plan.least(); least != nullptr) {
-    text += ": the least is " + bytes_text(least->bytes) +
+    text += ": the least is " + bytes_text(least->bytes) + less_text(*least) +
             (least->choice.level.empty() ? ", without rewrites" : ", with " + options_of(least->choice));
     if (least->measured.state.value > 0) {
       text += "; parameters, gradients and optimizer state are " + bytes_text(least->measured.state) + " of it";

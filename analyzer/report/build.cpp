@@ -265,6 +265,11 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
       }
     }
   }
+  if (options.is_pictured && advising != nullptr) {
+    report.fit = plan::curve_of(device, advising->checks, [&](double share) {
+      if (advising->progress) advising->progress("memory against time", share);
+    });
+  }
   if (options.is_pictured) {
     report.overview = describe_overview(device, set, report.advice ? &*report.advice : nullptr, changes);
   }

@@ -14,9 +14,6 @@ using text::plural;
 
 namespace {
 
-// Measured contexts without a loaded kernel: 527 MiB on an H100 with 132 multiprocessors; 107 MiB on a GPU with 34,
-// 426 MiB with 142, 555 MiB with 188.
-constexpr int64_t kContextOfProcessor = int64_t{4} << 20;
 // A communicator of GPUs in one machine took 0.5 to 2 GB, depending on links, channels and algorithms. A communicator
 // of a single rank took 388 MiB (the second of a process) and 564 MiB (the first) on an H100.
 constexpr int64_t kLeastOfCommunicator = int64_t{1} << 29, kMostOfCommunicator = int64_t{1} << 31;
@@ -54,7 +51,7 @@ std::string communicators_text(const std::vector<uint64_t>& all) {
 
 std::optional<ExternalEstimate> estimate_external(const peak::Analysis& analysis) {
   ExternalEstimate out;
-  out.context = {number_of(analysis.information("simulated_gpu_processors")) * kContextOfProcessor};
+  out.context = {number_of(analysis.information("simulated_gpu_processors")) * peak::kContextOfProcessor.value};
   out.gpu = {number_of(analysis.information("simulated_gpu_bytes"))};
   const auto uses_one = [&](const peak::DevicePeak& device) { return analysis.traits(device.device).type->is_cuda; };
   if (out.context.value == 0 || std::ranges::none_of(analysis.devices(), uses_one)) return std::nullopt;

@@ -39,14 +39,16 @@ std::string page_with(const Report& report, const PageLimits& limits, std::strin
   const Json value = page_data(report, limits, version);
   const std::string data = script_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
   const std::string nonce = nonce_of(data);
+  const std::string style = std::string(parts::style) + std::string(parts::fit_style);
+  const std::string script = std::string(parts::fit_script) + std::string(parts::script);
   return filled({{{"nonce", nonce},
                   {"plot_style", parts::plot_style},
-                  {"style", parts::style},
+                  {"style", style},
                   {"data", data},
                   {"nonce", nonce},
                   {"plot_license", parts::plot_license},
                   {"plot_script", parts::plot_script},
-                  {"script", parts::script}}});
+                  {"script", script}}});
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ struct PageLimits {
   PageLimits half() const { return {blocks / 2, findings / 2, what_ifs / 2, columns > 100 ? columns / 2 : columns}; }
 };
 
+// The curve of memory against added time (html_fit.cpp). Null: no rewrite lowers the memory.
+text::Json fit_data(const Report& report);
 // Requires Report::overview.
 text::Json page_data(const Report& report, const PageLimits& limits, std::string_view version);
 // Has at most kMostPageBytes for any recording.

@@ -432,6 +432,7 @@ Json page_data(const Report& r, const PageLimits& limits, std::string_view versi
               {"processes", std::move(processes)},
               {"processes_left_out", more_processes},
               {"commands", commands_json(r)},
+              {"fit", fit_data(r)},
               {"advice", r.advice ? advice_json_of(r, limits, blocks) : Json(nullptr)}};
   out["strings"] = strings.take();
   return out;

@@ -20,6 +20,7 @@
 #include "analyzer/peak/saves.h"
 #include "analyzer/peak/sharding.h"
 #include "analyzer/peak/value_reads.h"
+#include "analyzer/plan/curve.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/report/overview.h"
 #include "analyzer/run/losses.h"
@@ -278,6 +279,7 @@ struct Report {
   std::optional<advise::Advice> advice;  // over the whole recording; empty if build() got no checks
   std::optional<Overview> overview;      // set if Options::is_pictured
   std::optional<Failure> failure;        // set if a request found no memory
+  plan::Curve fit;                       // set if Options::is_pictured and build() got checks
 };
 
 // The steps without the part after the last step. Never empty, because a run without steps has one part.

@@ -21,6 +21,7 @@
 #include "analyzer/text/format.h"
 #include "gui/advice/finding_delegates.h"
 #include "gui/advice/finding_pane.h"
+#include "gui/advice/fit_pane.h"
 #include "gui/advice/reduction_curve.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/verifying.h"
@@ -196,6 +197,9 @@ QWidget* AdvicePage::make_list() {
   lists_->addWidget(view_);
   lists_->addWidget(nothing);
   column->addWidget(lists_, 4);
+  fit_ = new FitPane;
+  column->addWidget(fit_);
+  connect(fit_, &FitPane::copied, this, [this](const QString& text) { copy(text, text); });
   refused_ = faint_label();
   column->addWidget(refused_);
   return list;
@@ -204,15 +208,18 @@ QWidget* AdvicePage::make_list() {
 void AdvicePage::follow_session() {
   connect(&session_, &Session::opened, this, [this] {
     plan_path_.clear();
+    show_fit();
     show_state();
     look_for_verify();
   });
   connect(&session_, &Session::closed, this, [this] {
     verify_->clear();
+    show_fit();
     show_state();
   });
   connect(&session_, &Session::made, this, [this](Part part) {
     if (part == Part::advice) show_state();
+    if (part == Part::fit) show_fit();
   });
   connect(&session_, &Session::progressed, this, [this](const QString& what, double share) {
     if (session_.document() == nullptr || session_.has(Part::advice) || what.isEmpty()) return;
@@ -220,7 +227,10 @@ void AdvicePage::follow_session() {
     progress_->setValue(static_cast<int>(1000 * share));
   });
   connect(&session_, &Session::viewChanged, this, [this](const ViewState& before) {
-    if (before.subject != session_.view().subject) show_state();
+    if (before.subject != session_.view().subject) {
+      show_fit();
+      show_state();
+    }
     if (before.filter != session_.view().filter || before.finding != session_.view().finding) show_selected();
   });
   connect(&session_, &Session::tickedChanged, this, [this] {
@@ -253,6 +263,12 @@ void AdvicePage::show_state() {
   fit_columns();
   show_ticks();
   show_selected();
+}
+
+void AdvicePage::show_fit() {
+  const bool is_known = session_.has(Part::fit);
+  fit_->show_curve(is_known ? session_.subject().fit.get() : nullptr,
+                   is_known ? session_.document()->facts().command : QString());
 }
 
 // All columns fit the view until the user resizes one.

@@ -16,6 +16,7 @@ namespace tapelens::gui {
 
 struct EntryWords;
 class FindingPane;
+class FitPane;
 class ReductionCurve;
 class VerifyPane;
 
@@ -48,6 +49,7 @@ class AdvicePage : public Page {
   void show_headline();
   void show_selected();
   void show_ticks();
+  void show_fit();
   void fit_columns();
   void select(const QModelIndex& current);
   void copy(const QString& text, const QString& what);
@@ -68,6 +70,7 @@ class AdvicePage : public Page {
   QLabel *message_, *headline_, *remark_, *refused_;
   QProgressBar* progress_;
   VerifyPane* verify_;
+  FitPane* fit_;
   ReductionCurve* curve_;
   QLineEdit* filter_edit_;
   QPushButton *tick_all_, *tick_none_, *save_, *copy_, *open_;

@@ -194,6 +194,11 @@ void Document::make(size_t at, Part part, const Progress& progress) {
       make(at, Part::relations, progress);
       make_advice(subject, progress);
       return;
+    case Part::fit:
+      if (subject.fit) return;
+      make(at, Part::relations, progress);
+      make_fit(subject, progress);
+      return;
   }
 }
 
@@ -209,6 +214,14 @@ void Document::make_advice(Subject& subject, const Progress& progress) {
   advised->advice = advise::advise(subject.analysis, checks, wanted, told, &advised->changes);
   std::ranges::copy(refused, std::back_inserter(advised->advice.refused));
   subject.advised = std::move(advised);
+}
+
+void Document::make_fit(Subject& subject, const Progress& progress) {
+  advise::Checks checks = plugins::builtin_checks();
+  const auto tell = [&](double share) {
+    if (progress) progress("Predicting less memory for more time", share);
+  };
+  subject.fit = std::make_unique<const plan::Curve>(plan::curve_of(subject.analysis, checks, tell));
 }
 
 }  // namespace tapelens::gui

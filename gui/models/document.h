@@ -18,6 +18,7 @@
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/grouping.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/plan/curve.h"
 #include "analyzer/report/report.h"
 #include "analyzer/run/run.h"
 #include "gui/picture/blocks.h"
@@ -84,10 +85,11 @@ struct Subject {
   std::unique_ptr<const picture::Blocks> blocks;
   std::unique_ptr<const std::vector<report::ModuleTable>> modules;  // at the peak of each phase
   std::unique_ptr<const Advised> advised;
+  std::unique_ptr<const plan::Curve> fit;  // memory against added time
 };
 
-enum class Part : uint8_t { tracks, blocks, curves, relations, modules, advice };
-inline constexpr size_t kParts = static_cast<size_t>(Part::advice) + 1;
+enum class Part : uint8_t { tracks, blocks, curves, relations, modules, advice, fit };
+inline constexpr size_t kParts = static_cast<size_t>(Part::fit) + 1;
 
 struct DocumentFacts {
   QString path, command, torch_version;
@@ -123,6 +125,7 @@ class Document {
  private:
   explicit Document(run::Run run) : run_(std::move(run)) {}
   void make_advice(Subject& subject, const Progress& progress);
+  static void make_fit(Subject& subject, const Progress& progress);
 
   run::Run run_;
   DocumentFacts facts_;

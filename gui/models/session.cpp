@@ -19,8 +19,8 @@ namespace {
 constexpr qint64 kOneStepMs = 500;
 constexpr size_t kMostSteps = 200;  // limit of the history
 // In the order of computation.
-constexpr std::array<Part, kParts> kOrder = {Part::tracks,    Part::blocks,  Part::curves,
-                                             Part::relations, Part::modules, Part::advice};
+constexpr std::array<Part, kParts> kOrder = {Part::tracks,  Part::blocks, Part::curves, Part::relations,
+                                             Part::modules, Part::advice, Part::fit};
 
 bool same_moment(const peak::Moment& a, const peak::Moment& b) {
   return a.time == b.time && a.last_allocation == b.last_allocation && a.last_free == b.last_free;
@@ -149,7 +149,7 @@ void Session::make_parts() {
           return [this, document, subject, part] {
             if (document != document_) return;
             made_[subject][static_cast<size_t>(part)] = true;
-            if (part == Part::advice) Q_EMIT progressed({}, 1);
+            if (part == Part::advice || part == Part::fit) Q_EMIT progressed({}, 1);
             if (subject == view_.subject) Q_EMIT made(part);
             if (part == Part::advice) find_what_if();
           };

@@ -7,6 +7,7 @@ namespace tapelens::plugins::late_gradient {
 
 inline constexpr policy::RewriteInfo kRewrite{.id = "late-gradient",
                                               .level = policy::Level::equivalent,
-                                              .title = "each parameter is stepped when its gradient is there"};
+                                              .title = "each parameter is stepped when its gradient is there",
+                                              .unit = "gradient"};
 
 }  // namespace tapelens::plugins::late_gradient

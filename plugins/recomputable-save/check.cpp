@@ -109,7 +109,10 @@ class RecomputableSave final : public Check {
   // Predicts exactly the releases of the rewrite.
   static void predict(const Context& context, Sink& sink) {
     const Process& p = context.process;
-    for (Recomputed::Found& found : Recomputed(context).all()) {
+    Recomputed recomputed(context);
+    std::vector<Recomputed::Found> all = recomputed.all();
+    const auto cost_of_steps = static_cast<double>(std::max<uint64_t>(recomputed.cost_of_steps(), 1));
+    for (Recomputed::Found& found : all) {
       const AllocationId allocation = found.allocation;
       const Bytes bytes = p.allocations.bytes[allocation];
       const Interval again = found.again;
@@ -129,7 +132,9 @@ class RecomputableSave final : public Check {
                 .bytes = bytes,
                 .when = {p.allocations.time[allocation], p.freed(allocation)},
                 .save = save,
-                .number = (uint64_t{found.last.value} << 8) | std::min<uint32_t>(found.operators, 255)},
+                .number = (uint64_t{found.last.value} << 8) | std::min<uint32_t>(found.operators, 255),
+                .repeated = found.duration,
+                .repeated_share = static_cast<double>(found.cost) / cost_of_steps},
                change, variant_of(context.provenance.name(found.last)));
     }
   }

@@ -85,7 +85,10 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
   if (gelu_.has(p.operators.name[op])) {
     // The arguments cannot be recorded, but its node saved the inputs.
     for (const NodeId node : context_.provenance.nodes(op)) {
-      for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
+      for (const SaveId save : saves_of(context_, node)) {
+        if (p.saves.allocation[save] == result) return std::nullopt;  // only in a forged recording
+        add(p.saves.allocation[save]);
+      }
     }
     if (recipe.sources.empty() && recipe.small.empty()) return std::nullopt;
     return recipe;
@@ -481,6 +484,19 @@ void Recomputed::read_again(std::vector<Found>& found) const {
   }
 }
 
+void Recomputed::count(const Version& version, Found& found, Time at) const {
+  const auto& operators = context_.process.operators;
+  const OperatorId op = recipe(version)->op;
+  found.cost += View{*this, at}.cost(version);
+  found.duration.ns += operators.end[op].ns - operators.begin[op].ns;
+}
+
+uint64_t Recomputed::cost_of_steps() const {
+  uint64_t forward = 0;
+  for (const Ran& ran : ran_) forward += ran.cost;
+  return recompute::kForwardsOfStep * forward;
+}
+
 Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_own, Time at) {
   const Process& p = context_.process;
   const Bytes bytes = p.allocations.bytes[version.allocation];
@@ -501,6 +517,7 @@ Recomputed::Made Recomputed::make(const Version& version, Found& found, bool is_
   if (gone != gone_.end() && gone->second == Gone::exact) return {bytes, bytes};
   const Recipe* how = recipe(version);
   if (how == nullptr) return {};
+  if (!how->is_same) count(version, found, at);
   bool is_costly = maker(version).is_costly;
   // A chain that was released by itself has its own copies of small sources.
   if (is_own || gone == gone_.end()) found.small += small_bytes(*how);

@@ -35,10 +35,14 @@ class Recomputed {
     };
     std::vector<Copy> copies{};       // copies of sources that the program overwrites
     Bytes most{};                     // most live bytes during the recomputation, with the result
+    uint64_t cost = 0;                // of the operators that run again (policy/recompute/operators.h)
+    Time duration{};                  // of these operators in the recording
     Interval again{kNever, Time{0}};  // its recomputed values are alive; empty: no backward reads it
   };
   // In the order of their release. Call once.
   std::vector<Found> all();
+  // The estimated cost of all steps, in the unit of Found::cost. Requires all().
+  uint64_t cost_of_steps() const;
 
  private:
   // An allocation's content after `number` writes.
@@ -122,6 +126,8 @@ class Recomputed {
   void read_again(std::vector<Found>& found) const;
   // The memory that its recomputation takes in the backward at that time, after all decisions.
   Made make(const Version& version, Found& found, bool is_own, Time at);
+  // Counts an operator that runs again.
+  void count(const Version& version, Found& found, Time at) const;
 
   const Context& context_;
   const Contents contents_;

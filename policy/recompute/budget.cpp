@@ -4,10 +4,6 @@
 
 namespace tapelens::recompute {
 
-namespace {
-constexpr double kStepsOfForward = 3;
-}
-
 bool RecomputeBudget::allows(uint64_t key, uint64_t bytes, uint64_t cost) {
   const auto [at, is_new] = by_key_.try_emplace(key, candidates_.size());
   if (is_new) candidates_.push_back({key});
@@ -30,7 +26,7 @@ void RecomputeBudget::decide() {
     const double of_b = static_cast<double>(b->bytes) * static_cast<double>(a->cost);
     return of_a != of_b ? of_a > of_b : a->key < b->key;
   });
-  double left = share_ * kStepsOfForward * static_cast<double>(ran_);
+  double left = share_ * static_cast<double>(kForwardsOfStep) * static_cast<double>(ran_);
   for (Candidate* candidate : met) {
     const double each = static_cast<double>(candidate->cost) / static_cast<double>(candidate->count);
     const bool is_whole = static_cast<double>(candidate->cost) <= left;

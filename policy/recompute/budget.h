@@ -8,6 +8,9 @@
 
 namespace tapelens::recompute {
 
+// The estimated cost of a step, in costs of its forward.
+inline constexpr uint64_t kForwardsOfStep = 3;
+
 // Costs are estimates (operators.h), so the same program makes the same decisions in every run. A step is assumed to
 // cost three times its forward: the products and the cheap operators that ran outside of a backward.
 //

@@ -10,11 +10,15 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSlider>
 #include <QTest>
 #include <QTreeView>
+#include <algorithm>
 
+#include "analyzer/text/format.h"
 #include "analyzer/verify/verdict.h"
 #include "gui/advice/finding_pane.h"
+#include "gui/advice/fit_pane.h"
 #include "gui/advice/verify_pane.h"
 #include "gui/models/verifying.h"
 #include "gui/widgets/source_pane.h"
@@ -193,6 +197,42 @@ TEST_F(OnAdvicePage, EvidenceLeadsToItsMomentInTheTimeline) {
   EXPECT_GE(session_.view().range.end, first.end);
   EXPECT_LT(session_.view().range.end.ns - session_.view().range.begin.ns, session_.document()->facts().duration.ns);
   EXPECT_TRUE(session_.can_go_back());
+}
+
+TEST_F(OnAdvicePage, TheMemoryAgainstTimeIsHiddenIfNoChoiceIsCertainToLowerIt) {
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session_.has(Part::fit); }, 20'000));
+  EXPECT_FALSE(session_.subject().fit->is_worth());
+  EXPECT_FALSE(page_.findChild<FitPane*>()->isVisible());
+}
+
+TEST(MemoryAgainstTime, ASliderShowsEachChoiceWithItsLayersAndItsCommand) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  plan::Curve curve;
+  curve.points = {{{}, Bytes{100 * kMiB}, 0, {}},
+                  {{"bitwise"}, Bytes{70 * kMiB}, 0.05, {{"Net.layers.*.mlp", 4, 4, Bytes{30 * kMiB}}}},
+                  {{"recompute", 12},
+                   Bytes{50 * kMiB},
+                   0.2,
+                   {{"Net.layers.*", 2, 4, Bytes{40 * kMiB}}, {"<b>head</b>", 1, 1, Bytes{kMiB}}}}};
+  FitPane pane;
+  const auto says = [&](const QString& text) {
+    return std::ranges::any_of(pane.findChildren<QLabel*>(),
+                               [&](const QLabel* label) { return label->text().contains(text); });
+  };
+  pane.show_curve(&curve, "python train.py");
+  EXPECT_FALSE(pane.isHidden());
+  EXPECT_TRUE(says("Peak 70.0 MiB instead of 100.0 MiB, +5.0 % time, with bitwise"));
+  EXPECT_TRUE(says("Net.layers.*.mlp (all 4)"));
+  QTest::keyClick(pane.findChild<QSlider*>(), Qt::Key_End);
+  EXPECT_TRUE(says("Peak 50.0 MiB instead of 100.0 MiB, +20.0 % time, with recompute 12%"));
+  EXPECT_TRUE(says("Net.layers.* (2 of 4), <b>head</b>"));
+  QString copied;
+  QObject::connect(&pane, &FitPane::copied, [&](const QString& text) { copied = text; });
+  pane.findChild<QPushButton*>()->click();
+  EXPECT_EQ(copied, "tapelens run --fit 50MiB -- python train.py");
+  curve.points.resize(1);
+  pane.show_curve(&curve, "python train.py");
+  EXPECT_TRUE(pane.isHidden());
 }
 
 TEST_F(OnAdvicePage, AFilterIsTypedAndSharedWithTheSession) {

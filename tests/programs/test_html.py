@@ -106,6 +106,33 @@ def test_a_finding_shows_what_it_changes(recorded, tmp_path):
     assert out["after"] == ["false", "", 0]
 
 
+def test_memory_against_time_is_a_curve_and_a_table(recorded, tmp_path):
+    _, page = recorded
+    out, _ = chromium.act(page, tmp_path, """
+      out.fit = JSON.parse(document.getElementById("data").textContent).fit;
+      out.hidden = document.getElementById("fit-section").hidden;
+      out.dots = document.querySelectorAll("#fit-curve circle").length;
+      out.rows = [...document.querySelectorAll("#fit-table tbody tr")].map((row) => row.textContent);
+      const colors = () => getComputedStyle(document.querySelector("#fit-curve .steps")).stroke;
+      out.colors = [colors()];
+      document.getElementById("theme").click();
+      out.colors.push(colors());
+      const svg = document.querySelector("#fit-curve svg"), box = svg.getBoundingClientRect();
+      svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left, clientY: box.top}));
+      out.chosen = document.querySelectorAll("#fit-curve .chosen, #fit-table .chosen").length;
+      out.readout = document.getElementById("fit-readout").textContent;
+    """)
+    points = out["fit"]["points"]
+    assert not out["hidden"] and out["dots"] == len(out["rows"]) == len(points) > 2
+    assert points[0]["name"] == "as it is" and points[0]["added"] == 0
+    for before, after in zip(points, points[1:]):
+        assert after["bytes"] < before["bytes"] and after["added"] >= before["added"]
+        assert after["command"].startswith("tapelens run --fit ") and after["layers"]
+    assert points[-1]["command"] in out["rows"][-1]
+    assert out["colors"][0] != out["colors"][1], "light and dark"
+    assert out["chosen"] == 2 and out["readout"].startswith(points[-1]["name"] + ": ")
+
+
 def test_keys_zoom_and_move(recorded, tmp_path):
     _, page = recorded
     out, _ = chromium.act(page, tmp_path, """

@@ -156,6 +156,31 @@ def test_the_memory_of_the_host_is_a_limit_of_the_plan(tmp_path):
 
 
 @pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+def test_the_size_may_be_the_memory_of_the_gpu(tmp_path):
+    plan = tmp_path / "plan.json"
+    run = fitted("gpu", GPU_PROGRAM, "--gpu", "H100:1GiB", "--write-plan", plan)
+    assert "NVIDIA H100 80GB HBM3 has 1.0 GiB; without CUDA's context and what is in use, 256.0 MiB are left" in run.stderr
+    assert json.loads(plan.read_text())["predicted"]["size_bytes"] == 256 * MIB
+    none = harness.bare([harness.BINARY, "run", "--fit", "gpu", "--gpu", "H100:700MiB", "--", *GPU_PROGRAM])
+    assert none.code == 2 and "too little memory" in none.stderr
+    absent = harness.bare([harness.BINARY, "run", "--fit", "gpu", "--", *GPU_PROGRAM])
+    assert absent.code == 2 and "finds no GPU of NVIDIA here" in absent.stderr
+
+
+@pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
+def test_a_program_of_this_machines_gpu_is_planned_on_a_simulated_one(tmp_path):
+    """The outer simulation stands for the machine's GPU, and its library for NVML."""
+    here = [harness.BINARY, "run", "--gpu", f"H100:{120 * MIB}", "--", harness.BINARY, "run", "--fit", "120MiB", "--no-cache"]
+    run = harness.bare([*here, "--", *GPU_PROGRAM], timeout=600)
+    assert run.code == 0, run.stderr
+    assert "plans on a simulated NVIDIA H100 80GB HBM3, then runs the command on this machine's" in run.stderr
+    assert options_in(run.stderr)[:2] == ["--apply", "recompute"], run.stderr
+    assert run.stdout.startswith("step 0 loss ") and "rewrote" in run.stderr
+    on_device = harness.bare([*here, "--plan-on-device", "--write-plan", tmp_path / "plan.json", "--", *GPU_PROGRAM], timeout=600)
+    assert "simulated" not in on_device.stderr
+
+
+@pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 def test_a_program_of_a_simulated_gpu_fits_into_a_smaller_one():
     full = harness.bare([harness.BINARY, "run", "--gpu", f"H100:{120 * MIB}", "--", *GPU_PROGRAM])
     assert full.code != 0 and "out of memory" in full.stderr

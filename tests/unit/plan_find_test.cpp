@@ -198,6 +198,19 @@ TEST(Plan, WhatCannotFitIsSaidWithTheLeastMemory) {
             "does not fit in 5.0 GiB: the least is 6.0 GiB, with --apply recompute --recompute-budget 34%");
 }
 
+TEST(Plan, TheLeastWasMeasuredWithRoomAndAFullGpuMayNeedLess) {
+  Program program;
+  program.has_roomy = true;
+  program.allocated_percent = 90;
+  EXPECT_EQ(plan_text(plan_for(program, 5, 0)),
+            "does not fit in 5.0 GiB: the least is 6.0 GiB (a full GPU may need less, but at least 5.4 GiB), with "
+            "--apply recompute --recompute-budget 34%");
+  program = Program();
+  program.has_roomy = true;
+  EXPECT_EQ(plan_text(plan_for(program, 5, 0)),
+            "does not fit in 5.0 GiB: the least is 6.0 GiB, with --apply recompute --recompute-budget 34%");
+}
+
 TEST(Plan, AProgramThatFailsHasNoPlan) {
   Program program;
   program.outcome = [](const auto&) { return Outcome::failed; };

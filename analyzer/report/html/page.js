@@ -616,6 +616,7 @@
   startIcicle();
   startFindings();
   startFailure();
+  startFit(data, $, { element, table, bytesText });
   startTables();
   startPage();
 })();
