@@ -58,8 +58,8 @@ class Predictions {
 
   Curve run() {
     all_.push_back(predicted({}));
-    for (const policy::Group& group : policy::kGroups) {
-      if (group.name != policy::kRecompute) all_.push_back(predicted({std::string(group.name)}));
+    for (const policy::Preset& preset : policy::kPresets) {
+      if (preset.name != policy::kRecompute) all_.push_back(predicted({std::string(preset.name)}));
     }
     add_recomputations();
     keep_best();

@@ -39,8 +39,8 @@ namespace {
 
 // The run had room: an allocator that finds its GPU full frees cached memory, down to the tensors.
 std::string less_text(const Tried& tried) {
-  const Bytes tensors = tried.reading.allocated;
-  const bool has_cache = tried.reading.uses_gpu && tensors.value > 0 && tensors.value < tried.bytes.value / 100 * 99;
+  const Bytes tensors = tried.measured.allocated;
+  const bool has_cache = tried.measured.uses_gpu && tensors.value > 0 && tensors.value < tried.bytes.value / 100 * 99;
   return has_cache ? " (a full GPU may need less, but at least " + bytes_text(tensors) + ")" : "";
 }
 

@@ -26,9 +26,9 @@ const Node& as(const Save& save) {
 }
 
 // An open interval: the gradient passes between the bounds. `inside` must be neither of them.
-Interval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high, true}; }
+ValueInterval open(double low, double high) { return {low, high, false, low + (high - low) / 2, high, true}; }
 
-Interval clamped(std::optional<double> low, std::optional<double> high) {
+ValueInterval clamped(std::optional<double> low, std::optional<double> high) {
   const double from = low.value_or(-kInfinity), to = high.value_or(kInfinity);
   const double inside = low && high ? *low + (*high - *low) / 2
                         : low       ? *low + std::abs(*low) + 1
@@ -48,20 +48,20 @@ std::optional<double> number(const std::optional<at::Scalar>& scalar) {
 // device.
 struct Asked {
   std::string_view type;
-  Interval (*interval)(const Save& save);
+  ValueInterval (*interval)(const Save& save);
 };
-constexpr Interval kNone{0, 0, false, 0, 0};
+constexpr ValueInterval kNone{0, 0, false, 0, 0};
 constexpr std::array kAsked = {
-    Asked{"ReluBackward0", [](const Save&) { return Interval{0, kInfinity, false, 1, 0, true}; }},
+    Asked{"ReluBackward0", [](const Save&) { return ValueInterval{0, kInfinity, false, 1, 0, true}; }},
     Asked{"LeakyReluBackward0",
           [](const Save&) {
-            return Interval{0, kInfinity, false, 1, -1};
+            return ValueInterval{0, kInfinity, false, 1, -1};
           }},
     // An in-place operator keeps its result, which is positive where its input was, if the slope is not negative.
     Asked{"LeakyReluBackward1",
           [](const Save& s) {
             return number(as<generated::LeakyReluBackward1>(s).negative_slope) >= 0
-                       ? Interval{0, kInfinity, false, 1, -1}
+                       ? ValueInterval{0, kInfinity, false, 1, -1}
                        : kNone;
           }},
     Asked{"HardtanhBackward0",
@@ -72,11 +72,11 @@ constexpr std::array kAsked = {
     Asked{"ThresholdBackward0",
           [](const Save& s) {
             const double at = number(as<generated::ThresholdBackward0>(s).threshold);
-            return Interval{at, kInfinity, false, kMost, at, true};
+            return ValueInterval{at, kInfinity, false, kMost, at, true};
           }},
     Asked{"HardsigmoidBackward0",
           [](const Save&) {
-            return Interval{-3, 3, false, 0, 3};
+            return ValueInterval{-3, 3, false, 0, 3};
           }},
     Asked{"ClampBackward1",
           [](const Save& s) {

@@ -21,7 +21,7 @@ void thread_ended(void* state) {
   auto* thread = static_cast<Thread*>(state);
   *g_inject->thread_slot() = nullptr;
   if (g_records) record::thread_ends(*thread);
-  thread->frames.clear();
+  thread->open_calls.clear();
   thread->nodes.clear();
   thread->saves = 0;
   thread->modules.clear();
