@@ -141,8 +141,8 @@ std::optional<simulated::GpuSettings> simulated_like(const std::vector<MachineGp
 
 uint64_t usable_bytes(uint64_t free, const std::string& name) {
   const simulated::Card* card = card_of(name);
-  const auto outside =
-      static_cast<uint64_t>((card != nullptr ? peak::usual_context(card->processors) : peak::kUsualExternalMemory).value);
+  const auto outside = static_cast<uint64_t>(
+      (card != nullptr ? peak::usual_context(card->processors) : peak::kUsualExternalMemory).value);
   return free > outside ? free - outside : 0;
 }
 

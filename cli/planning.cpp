@@ -57,9 +57,9 @@ std::variant<Planned, NotSimulated> planned_by_runs(const ToFit& to_fit) {
                        .inputs = files_in_command(command)});
   if (!runs.reason().empty()) return Planned{{}, {}, fail({runs.reason(), trace::ErrorKind::usage})};
   plan::Constraints wanted{.size = plan::Bytes{static_cast<int64_t>(size)},
-                      .gpu = kSmall,
-                      .roomy = gpu ? kRoomy : "",
-                      .host_memory = host_memory};
+                           .gpu = kSmall,
+                           .roomy = gpu ? kRoomy : "",
+                           .host_memory = host_memory};
   std::optional<simulated::GpuSettings> device = gpu;
   if (device) device->bytes = size;
   std::string why = runs.add_gpu(kSmall, device);

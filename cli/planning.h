@@ -15,9 +15,9 @@ namespace tapelens::cli {
 
 struct Planned {
   policy::RewriteSettings rewrites;  // off: the program fits without them
-  plan::Plan plan;            // has a choice; empty: a kept plan is used
-  int exit_code = 0;          // not 0: nothing was found, and the user knows why
-  std::string gpu{};          // simulated by the runs; empty: the machine's own, or a kept plan
+  plan::Plan plan;                   // has a choice; empty: a kept plan is used
+  int exit_code = 0;                 // not 0: nothing was found, and the user knows why
+  std::string gpu{};                 // simulated by the runs; empty: the machine's own, or a kept plan
 };
 
 // Declares --fit.

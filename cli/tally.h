@@ -29,7 +29,8 @@ struct TallySums {
 TallySums read_tally(const std::string& folder);
 
 // "rewrote 86 saves at 17 sites, 78.4 MiB kept as 4.1 MiB over the whole run, and 3 optimizer steps
-// (optimizer-temporaries), 12.0 MiB offloaded, at most 6.0 MiB of host memory at once; skipped 3 sites: the gradients are accumulated (late-gradient, 2), ..."
+// (optimizer-temporaries), 12.0 MiB offloaded, at most 6.0 MiB of host memory at once; skipped 3 sites: the gradients
+// are accumulated (late-gradient, 2), ..."
 std::string describe(const TallySums& tally);
 
 }  // namespace tapelens::cli

@@ -50,9 +50,8 @@ inline constexpr std::string_view kCurveNote =
 // Reports the completed share. May be empty.
 using CurveProgress = std::function<void(double)>;
 
-// Empty for a recording that cannot predict rewrites: an imported one, one with rewrites, one with unreadable tables, one
-// with fewer than two complete steps.
-// Takes two replays of the recording for each point.
+// Empty for a recording that cannot predict rewrites: an imported one, one with rewrites, one with unreadable tables,
+// one with fewer than two complete steps. Takes two replays of the recording for each point.
 Curve curve_of(const peak::DeviceAnalysis& device, advise::Checks& checks, const CurveProgress& progress = {});
 
 // The size of the point for `--fit`, in whole MiB: "20577MiB".
