@@ -109,9 +109,9 @@ def test_a_pull_request_is_held_to_the_main_branch(repository, github):
 
     repository.branch("worse", WORSE)
     worse = checked(github, repository, 2, "pull_request", "worse", code=1)
-    place = f"train.py:{WORSE_LINE}: peak of cpu "
-    assert any(line.startswith(place) and "self.last = hidden" in line for line in worse.log.splitlines()), worse.log
-    assert f"::error title=peak of cpu,file=training/train.py,line={WORSE_LINE}::{place}" in worse.log
+    error = f"training/train.py:{WORSE_LINE}:1: error: peak of cpu "
+    assert any(line.startswith(error) and "self.last = hidden" in line for line in worse.log.splitlines()), worse.log
+    assert f"::error title=peak of cpu,file=training/train.py,line={WORSE_LINE}::train.py:{WORSE_LINE}: peak of cpu " in worse.log
     assert worse.summary.startswith("### Memory: ") and "self.last = hidden" in worse.summary
     schemas.validate(json.loads(worse.sarif), schemas.SARIF)
     located = json.loads(worse.sarif)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
@@ -233,7 +233,7 @@ def test_gitlab_holds_a_merge_request_to_the_default_branch(repository, tools, t
     assert "does not exist yet" not in run(2, "push", "main", 0)[0]
     repository.branch("worse", WORSE)
     log, folder = run(3, "merge_request_event", "worse", 1)
-    assert f"train.py:{WORSE_LINE}: peak of cpu " in log
+    assert f"training/train.py:{WORSE_LINE}:1: error: peak of cpu " in log
     suite = xml.etree.ElementTree.parse(folder / "check.xml").find("testsuite")
     assert suite.find("testcase[@line]").get("file") == "training/train.py"
     repository.branch("harmless", test_gate.source_of("variable renamed"))
