@@ -2,7 +2,7 @@
 
     python bench/fit_models.py [--gpu H100] [--parts 0.85 0.7 0.55] [--binary build/release/bin/tapelens] [NAME...]
 
-A size is a part of what the model reserves without rewrites. For each size the table has the plan that `run --fit
+A size is a part of the bytes that the model reserves without rewrites. For each size the table has the plan that `run --fit
 --write-plan` writes, the bytes that it predicts, and those that a recording with `--apply PLAN` reserves on a GPU of that
 size; or the least size that was found. The models are those of bench/programs/models.py.
 

@@ -33,7 +33,7 @@ constexpr std::chrono::minutes kLimit{10};  // of each run
 const char* const kSmall = "planned";
 const char* const kRoomy = "roomy";
 constexpr uint64_t kRoomyBytes = uint64_t{1} << 40;
-constexpr uint64_t kRounding = uint64_t{64} << 20;  // of the memory of a GPU
+constexpr uint64_t kRounding = uint64_t{64} << 20;  // for the memory of a GPU
 
 std::string kept_text(const KeptPlan& kept) {
   return "uses the plan of " + kept.made + ", " + (kept.options.empty() ? "without rewrites" : kept.options) +
@@ -120,7 +120,7 @@ uint64_t size_of_gpu(const std::optional<simulated::GpuSettings>& simulated) {
   const uint64_t size = usable_bytes(free, name) / kRounding * kRounding;
   if (size == 0) throw CLI::ValidationError("--fit", name + " has too little memory that is free");
   say(text::printable(name + " has " + text::bytes_text(model::Bytes{static_cast<int64_t>(bytes)}) +
-                      "; without CUDA's context and what is in use, " +
+                      "; without CUDA's context and the memory in use, " +
                       text::bytes_text(model::Bytes{static_cast<int64_t>(size)}) + " are left"));
   return size;
 }

@@ -128,7 +128,7 @@ class Advisor {
   }
 
  private:
-  // Of the group, without the first step, in which the recompute budget is not decided.
+  // The occurrences of the group after the first step, in which the recompute budget is not decided.
   std::vector<Occurrence> later(const FoundGroup& group) const {
     const std::vector<Step>& steps = context_.steps;
     const Time since = steps.size() > 1 && steps[1].when.end != kNever ? steps[1].when.begin : Time{0};

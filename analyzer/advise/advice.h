@@ -193,8 +193,8 @@ struct RewrittenEffect {
     Bytes bytes;                         // the most at one moment
   };
   std::vector<Place> places;
-  // Of the operators that run again in a step: their recorded duration, and their share of the step's estimated cost.
-  // Means over all steps but the first, in which the recompute budget is not decided.
+  // The operators that run again in a step have this recorded duration, and this share of the step's estimated cost.
+  // They are means over all steps but the first, in which the recompute budget is not decided.
   Time repeated{};
   double repeated_share = 0;
   RewrittenRun run;

@@ -42,7 +42,7 @@ std::string phase_text(model::ImportedPhase phase) {
 
 Allocation describe(const Process& p, const Text& text, const std::vector<model::Step>& steps, const peak::PeakSet& set,
                     const peak::Member& member, const std::unordered_map<uint32_t, StringId>& names,
-                    const model::ParameterModules& modules) {
+                    const model::ParameterModules& modules, bool has_stack) {
   Allocation out;
   const AllocationId id = member.allocation;
   out.id = id.value;
@@ -54,7 +54,7 @@ Allocation describe(const Process& p, const Text& text, const std::vector<model:
   out.owner = text.string(text.module_path[modules.of(id)]);
   const model::StackId stack = stack_of(p, text, id);
   if (const model::FrameId frame = source_frame(text, stack)) out.source = peak::frame_text(text, frame);
-  out.stack = peak::frames_of(text, stack);
+  if (has_stack) out.stack = peak::frames_of(text, stack);
   const model::DeviceBlocks& b = p.device_blocks;
   if (const auto row = b.of(id))
     out.block = {b.rounded[row], b.address[row], b.stream[row], b.graph_pool[row], b.user_pool[row]};
@@ -145,8 +145,8 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
   out.empty = pieces.empty;
   out.unusable = pieces.unusable;
   for (const peak::Fragmentation::Pin& pin : pieces.pins) {
-    const Allocation largest =
-        describe(analysis.process(), analysis.text(), analysis.steps(), set, set.members[pin.member], names, modules);
+    const Allocation largest = describe(analysis.process(), analysis.text(), analysis.steps(), set,
+                                        set.members[pin.member], names, modules, true);
     out.pins.push_back({holder_text(main_holder(largest)), largest.module, largest.source, pin.allocations,
                         pin.segments, pin.bytes, pin.unused});
   }
@@ -251,7 +251,7 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     sizes += member.bytes != last_size ? 1 : 0;
     last_size = member.bytes;
     if ((options.keeps_equal ? sizes - 1 : out.allocations.size()) < top) {
-      out.allocations.push_back(describe(process, text, steps, set, member, names, modules));
+      out.allocations.push_back(describe(process, text, steps, set, member, names, modules, !options.keeps_equal));
     } else {
       ++out.allocations_left_out.count;
       out.allocations_left_out.bytes += member.bytes;

@@ -12,8 +12,8 @@ namespace {
 
 using text::Json;
 
-constexpr size_t kMostLayers = 3;    // of one row
-constexpr unsigned kColumns = 1000;  // of a command
+constexpr size_t kMostLayers = 3;    // in one row
+constexpr unsigned kColumns = 1000;  // for a command
 
 std::string shown(const std::string& text) { return text::fit(text::printable(text), kColumns); }
 

@@ -57,7 +57,8 @@ struct Options {
   std::optional<size_t> top;          // groups and allocations to keep; empty: all
   std::optional<uint32_t> process;    // pid; empty: that of run::PeakDevice
   std::optional<std::string> device;  // "cpu"; empty: likewise
-  // Keeps all allocations of the `top` largest sizes, and all modules, for texts that join equal ones (alike.h).
+  // Keeps all allocations of the `top` largest sizes, without their stacks, and all modules, for texts that join equal
+  // ones (alike.h).
   bool keeps_equal = false;
   bool is_pictured = false;  // build() also makes Report::overview
   bool is_verbose = false;   // text has the conditions of the run in full

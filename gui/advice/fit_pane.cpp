@@ -51,8 +51,6 @@ FitPane::FitPane(QWidget* parent)
   line_->setFont(mono_font());
   slider_->setAccessibleName(tr("Size"));
   slider_->setPageStep(1);
-  slider_->setTickPosition(QSlider::TicksBelow);
-  slider_->setTickInterval(1);
   copy_->setToolTip(tr("Copy the command that runs the program in this memory"));
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(kMargin, kGap / 2, kGap / 2, kGap / 2);

@@ -159,7 +159,7 @@ def test_the_memory_of_the_host_is_a_limit_of_the_plan(tmp_path):
 def test_the_size_may_be_the_memory_of_the_gpu(tmp_path):
     plan = tmp_path / "plan.json"
     run = fitted("gpu", GPU_PROGRAM, "--gpu", "H100:1GiB", "--write-plan", plan)
-    assert "NVIDIA H100 80GB HBM3 has 1.0 GiB; without CUDA's context and what is in use, 256.0 MiB are left" in run.stderr
+    assert "NVIDIA H100 80GB HBM3 has 1.0 GiB; without CUDA's context and the memory in use, 256.0 MiB are left" in run.stderr
     assert json.loads(plan.read_text())["predicted"]["size_bytes"] == 256 * MIB
     none = harness.bare([harness.BINARY, "run", "--fit", "gpu", "--gpu", "H100:700MiB", "--", *GPU_PROGRAM])
     assert none.code == 2 and "too little memory" in none.stderr

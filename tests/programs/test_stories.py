@@ -37,6 +37,12 @@ def told(request, tmp_path_factory):
         yield {name: executor.submit(run, name) for name in NAMES if name in chosen}
 
 
+def with_one_first_line(text):
+    """The first paragraph in one line, because the digits of its times move the breaks."""
+    first, rest = text.split("\n\n", 1)
+    return " ".join(first.split()) + "\n\n" + rest
+
+
 @pytest.mark.parametrize("what", ["report", "advise"])
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_the_same_as_before(name, what, told):
@@ -47,7 +53,7 @@ def test_it_says_the_same_as_before(name, what, told):
     if UPDATE:
         GOLDEN.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
+    assert with_one_first_line(text) == with_one_first_line(golden.read_text(encoding="utf-8"))
 
 
 def test_when_a_leak_fills_the_memory(told):

@@ -37,7 +37,7 @@ function startFit(data, $, { element, table, bytesText }) {
     name, bytesText(bytes), added,
     element("span", {}, ...layers.map((layer) => element("div", {}, layer)), command ? element("code", {}, command) : ""),
   ];
-  const rows = table([["choice", false], [fit.memory, true], [fit.time, true], ["what is recomputed or encoded, and the line to type", false]],
+  const rows = table([["choice", false], [fit.memory, true], [fit.time, true], ["recomputed or encoded saves, and the line to type", false]],
     points.map((point) => ({ cells: cells(point) })));
   const bodies = rows.querySelectorAll("tbody tr");
   const choose = (at) => {
