@@ -10,6 +10,7 @@
 #include "analyzer/plan/plan_text.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
+#include "cli/commands.h"
 #include "cli/experiment_runs.h"
 #include "cli/machine_gpus.h"
 #include "cli/messages.h"
