@@ -85,10 +85,7 @@ std::optional<Recomputed::Recipe> Recomputed::recipe_of(OperatorId op, Allocatio
   if (gelu_.has(p.operators.name[op])) {
     // The arguments cannot be recorded, but its node saved the inputs.
     for (const NodeId node : context_.provenance.nodes(op)) {
-      for (const SaveId save : saves_of(context_, node)) {
-        if (p.saves.allocation[save] == result) return std::nullopt;  // only in a forged recording
-        add(p.saves.allocation[save]);
-      }
+      for (const SaveId save : saves_of(context_, node)) add(p.saves.allocation[save]);
     }
     if (recipe.sources.empty() && recipe.small.empty()) return std::nullopt;
     return recipe;
@@ -126,8 +123,7 @@ std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, O
   if (!copies_.has(p.operators.name[maker]) || inputs.size() != 1 || layouts.size() != 1 || layouts[0] == 0)
     return std::nullopt;
   const AllocationId source{inputs[0]};
-  // The sources must be older, so that no recipe leads back to itself.
-  if (!source || source.value >= allocation.value || p.allocations.bytes[source] < small(context_)) return std::nullopt;
+  if (!source || p.allocations.bytes[source] < small(context_)) return std::nullopt;
   const Version version{source, version_at(source, p.operators.begin[maker])};
   const auto same_as = [&](Version known) { return Recipe{.op = maker, .is_same = true, .sources = {known}}; };
   const Bytes bytes = p.allocations.bytes[allocation];
@@ -158,6 +154,24 @@ uint32_t Recomputed::version_at(AllocationId allocation, Time time) const {
   if (known == histories_.end()) return 0;
   const auto& writes = known->second.writes;
   return static_cast<uint32_t>(std::ranges::lower_bound(writes, time) - writes.begin());
+}
+
+// Whether an operator that began before this time made the version.
+bool Recomputed::is_made_before(const Version& version, Time begin) const {
+  const Operators& o = context_.process.operators;
+  const auto known = histories_.find(version.allocation.value);
+  if (known == histories_.end()) return true;
+  const History& history = known->second;
+  if (version.number > 0) return history.writes[version.number - 1] < begin;
+  return !history.maker || o.begin[history.maker] < begin;
+}
+
+// Sources are made earlier, so that no recipe leads back to itself. A forged recording can have others.
+std::optional<Recomputed::Recipe> Recomputed::in_order(std::optional<Recipe> recipe) const {
+  const auto is_earlier = [&](const Version& source) {
+    return is_made_before(source, context_.process.operators.begin[recipe->op]);
+  };
+  return recipe && std::ranges::all_of(recipe->sources, is_earlier) ? std::move(recipe) : std::nullopt;
 }
 
 // Runs for all allocations before any recipe: an in-place operator may read a later allocation.
@@ -197,10 +211,10 @@ void Recomputed::read_recipes(AllocationId allocation) {
   if (first) {
     if (auto same = made_as(allocation, history.maker)) first = std::move(same);
   }
-  history.recipes.push_back(std::move(first));
+  history.recipes.push_back(in_order(std::move(first)));
   for (const OperatorId op : history.writers) {
     const bool may_repeat = bool{repeatable_[o.name[op].value]};
-    history.recipes.push_back(may_repeat ? recipe_of(op, allocation, true) : std::nullopt);
+    history.recipes.push_back(may_repeat ? in_order(recipe_of(op, allocation, true)) : std::nullopt);
     if (may_repeat && is_whole(op, allocation)) ran(op);
   }
 }

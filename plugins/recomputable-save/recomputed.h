@@ -101,6 +101,8 @@ class Recomputed {
   uint64_t product_cost(OperatorId op, recompute::Product product) const;
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
+  bool is_made_before(const Version& version, Time begin) const;
+  std::optional<Recipe> in_order(std::optional<Recipe> recipe) const;
   const Recipe* recipe(const Version& version) const;         // null: no recipe
   recompute::Repeatable maker(const Version& version) const;  // of its recipe
   bool is_kept_once_made(const Version& version) const;

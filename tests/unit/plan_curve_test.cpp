@@ -134,7 +134,7 @@ class Recorded : public testing::ProcessBuilder {
   int64_t now_ = 10;
 };
 
-Curve curve(const Recorded& recorded) {
+Curve curve(const testing::ProcessBuilder& recorded) {
   const peak::Analysis analysis(recorded.process, recorded.text);
   const peak::DeviceAnalysis device(analysis, kCpu);
   advise::Checks checks = plugins::builtin_checks();
@@ -204,6 +204,29 @@ TEST(PlanCurve, ARecordingWithRewritesHasNone) {
   recorded.rewrite(5, "wide-save", 1, NodeId{1}, "input", kUnit);
   EXPECT_FALSE(curve(recorded).is_worth());
 }
+
+// A forged recording: the node of an operator whose inputs are those that its node saved saves the result.
+class SavedResult : public testing::ProcessBuilder {
+ public:
+  SavedResult() {
+    int64_t now = 10;
+    for (int step = 0; step < 3; ++step) {
+      const OperatorId gelu = op(now + 1, now + 3, "aten::gelu");
+      const AllocationId result = allocate(now + 2, kUnit, gelu);
+      const NodeId made = node(now + 4, "GeluBackward0", gelu);
+      save(now + 5, made, "self", result);
+      evaluate(now + 7, now + 8, made, true);
+      free(now + 9, result);
+      backward(now + 6, now + 10);
+      optimizer_step(now + 11, now + 12);
+      now += 20;
+    }
+    process.duration = Time{now};
+    done();
+  }
+};
+
+TEST(PlanCurve, AResultThatNeedsItselfIsNotRecomputed) { EXPECT_FALSE(curve(SavedResult()).is_worth()); }
 
 testing::Costs cost_of(uint64_t events) {
   const auto made = testing::SyntheticRecording::make({.events = events, .layers = 1});
