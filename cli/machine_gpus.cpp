@@ -127,9 +127,11 @@ std::optional<std::vector<MachineGpu>> visible_gpus(const std::vector<MachineGpu
   return gpus;
 }
 
-std::vector<MachineGpu> gpus_of_programs() {
-  return visible_gpus(machine_gpus(), std::getenv("CUDA_VISIBLE_DEVICES"), std::getenv("CUDA_DEVICE_ORDER"))
-      .value_or(std::vector<MachineGpu>());
+const std::vector<MachineGpu>& gpus_of_programs() {
+  static const std::vector<MachineGpu> gpus =
+      visible_gpus(machine_gpus(), std::getenv("CUDA_VISIBLE_DEVICES"), std::getenv("CUDA_DEVICE_ORDER"))
+          .value_or(std::vector<MachineGpu>());
+  return gpus;
 }
 
 std::optional<simulated::GpuSettings> simulated_like(const std::vector<MachineGpu>& gpus) {

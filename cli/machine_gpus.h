@@ -24,8 +24,9 @@ std::vector<MachineGpu> machine_gpus(const char* library = "libnvidia-ml.so.1");
 std::optional<std::vector<MachineGpu>> visible_gpus(const std::vector<MachineGpu>& all, const char* visible,
                                                     const char* order);
 
-// The visible GPUs of this machine, with the environment of this process. Empty: no GPU, or not known.
-std::vector<MachineGpu> gpus_of_programs();
+// The visible GPUs of this machine, with the environment of this process. Empty: no GPU, or not known. Asks NVML once,
+// because the start of NVML takes up to a second on some machines.
+const std::vector<MachineGpu>& gpus_of_programs();
 
 // Simulated GPUs like these: the same card in the same number. None: the GPUs differ, or are of no known card.
 std::optional<simulated::GpuSettings> simulated_like(const std::vector<MachineGpu>& gpus);

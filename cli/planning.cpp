@@ -105,7 +105,7 @@ uint64_t size_of_gpu(const std::optional<simulated::GpuSettings>& simulated) {
     name = simulated->name;
     bytes = free = simulated->bytes;
   } else {
-    const std::vector<MachineGpu> gpus = gpus_of_programs();
+    const std::vector<MachineGpu>& gpus = gpus_of_programs();
     if (gpus.empty()) {
       throw CLI::ValidationError("--fit",
                                  "finds no GPU of NVIDIA here, or cannot tell which one the command uses: "
