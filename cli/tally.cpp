@@ -72,7 +72,7 @@ std::string applied_text(const std::vector<TallyRow>& rows) {
   std::string others;
   for (const TallyRow& row : rows) {
     const std::string unit(policy::unit_of(row.rewrite));
-    if (unit == policy::RewriteInfo().unit) {
+    if (unit == policy::kSave) {
       saves.push_back(row);
     } else if (row.times > 0) {
       others += (others.empty() ? "" : ", ") + text::plural(row.times, unit, unit + "s") + " (" + row.rewrite + ")";

@@ -8,12 +8,14 @@
 
 namespace tapelens::policy {
 
+inline constexpr std::string_view kSave = "save";  // the unit of rewrites that hold saved tensors in less memory
+
 struct RewriteInfo {
   std::string_view id;  // "wide-save": the id of the check that finds what it fixes, if there is a check
   Level level;
-  std::string_view title;          // "masks as bits", at most 60 characters
-  bool reorders_sums = false;      // whether bits may differ because the same numbers are added in another order
-  std::string_view unit = "save";  // what it changes, to count them
+  std::string_view title;         // "masks as bits", at most 60 characters
+  bool reorders_sums = false;     // whether bits may differ because the same numbers are added in another order
+  std::string_view unit = kSave;  // what it changes, to count them
 };
 // The rewrite that keeps saves in the host's memory, which `run --fit` may choose.
 inline constexpr std::string_view kOffload = "offload";
