@@ -135,7 +135,7 @@ struct Occurrence {
   Interval when;            // lifetime of the avoidable bytes
   SaveId save{};            // none: not about a save
   uint64_t number = 0;      // any value of the check, for describe()
-  // Of a rewrite that repeats operators: their recorded duration, and their share of the estimated cost of all steps.
+  // The operators that a rewrite runs again: their recorded duration, and their share of all steps' estimated cost.
   Time repeated{};
   double repeated_share = 0;
 };

@@ -158,10 +158,6 @@ Result<peak::Moment> find_moment(const peak::DeviceAnalysis& device, const At& a
   return moment;
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<Failure> last_failure(const std::vector<ProcessFacts>& processes) {
   std::optional<Failure> out;
   for (const ProcessFacts& process : processes) {

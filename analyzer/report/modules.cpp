@@ -21,6 +21,11 @@ namespace {
 using model::Interval;
 using model::Phase;
 
+// The most bytes first, then the natural order of names.
+bool comes_first(const ModuleRow& a, const ModuleRow& b) {
+  return a.bytes != b.bytes ? a.bytes > b.bytes : text::natural_less(a.module, b.module);
+}
+
 ModuleTable table_of(const peak::Analysis& analysis, const peak::PeakSet& set, const Options& options) {
   ModuleTable out;
   out.bytes = set.bytes;
@@ -49,9 +54,7 @@ ModuleTable table_of(const peak::Analysis& analysis, const peak::PeakSet& set, c
     row.module = name;
     out.rows.push_back(std::move(row));
   }
-  std::ranges::sort(out.rows, [](const ModuleRow& a, const ModuleRow& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : text::natural_less(a.module, b.module);
-  });
+  std::ranges::sort(out.rows, comes_first);
   const size_t top = options.keeps_equal ? SIZE_MAX : options.top.value_or(SIZE_MAX);
   for (; out.rows.size() > top; out.rows.pop_back()) {
     out.rest.add(out.rows.back());
@@ -129,9 +132,7 @@ ModuleLines lines_of(const ModuleTable& table, size_t most) {
     line.row.module = std::move(equal.name);
     line.modules = equal.rows.size();
   }
-  std::ranges::sort(out.lines, [](const ModuleLines::Line& a, const ModuleLines::Line& b) {
-    return a.row.bytes != b.row.bytes ? a.row.bytes > b.row.bytes : text::natural_less(a.row.module, b.row.module);
-  });
+  std::ranges::sort(out.lines, comes_first, &ModuleLines::Line::row);
   out.rest = {table.rest, table.rows_left_out};
   for (; out.lines.size() > most; out.lines.pop_back()) {
     out.rest.row.add(out.lines.back().row);

@@ -95,7 +95,6 @@ std::string run_text(const Report& r) {
   return facts;
 }
 
-// The memory that PyTorch's allocator had reserved on the device at the peak.
 std::string failure_title(const Failure& failure) {
   if (failure.count == 1) return "Out of memory";
   return "Out of memory, " + count_text(failure.count) + " times; the last one";
@@ -128,6 +127,7 @@ std::vector<std::pair<std::string, std::string>> failure_commands(const Report& 
   return commands;
 }
 
+// The memory that PyTorch's allocator had reserved on the device at the peak.
 std::string reserved_text(const Reserved& reserved) {
   std::string text = "in blocks of " + bytes_text(reserved.allocated);
   if (reserved.waiting.value > 0) text += ", " + bytes_text(reserved.waiting) + " more still used by other streams";
