@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import json
-import re
 import subprocess
 import xml.etree.ElementTree
 
@@ -128,7 +127,9 @@ def judge(recordings, case):
         line = SOURCE.splitlines().index(next(l for l in SOURCE.splitlines() if statement in l)) + 1
     else:
         line = next(number for number, l in enumerate(lines, 1) if statement in l)
-    assert re.match(rf"\S*train\.py:{line}:1: error: (peak|saved) of .* \[(peak|saved)\]$", first), first
+    place = f"{target.with_name('train.py')}:{line}:1: error: "
+    assert first.startswith(f"{place}peak of ") or first.startswith(f"{place}saved of "), first
+    assert first.endswith((" [peak]", " [saved]")), first
     assert statement in first
     assert " -> " in first and "%" in first
 
@@ -151,7 +152,7 @@ def test_among_many_changes_the_line_that_matters_is_named(recordings, tmp_path)
     target = make(tmp_path, "many", source=source)
     said = check(target, "--baseline", recordings("", CPU), code=1)
     line = next(number for number, text in enumerate(source.splitlines(), 1) if "gelu" in text)
-    assert re.match(rf"\S*train\.py:{line}:1: error: peak of cpu ", said), said
+    assert said.startswith(f"{target.with_name('train.py')}:{line}:1: error: peak of cpu "), said
     assert "on the stack of +" in said and "of 2 changed lines" in said
     assert "GeluBackward0.self" in said
 
@@ -173,11 +174,11 @@ def test_the_version_of_the_baseline_is_found_in_git(tmp_path):
     line = SOURCE.splitlines().index("    net.backbone.requires_grad_(False)") + 1
     for baseline in (main, tmp_path / "memory.json"):
         said = check(branch, "--baseline", baseline, code=1)
-        assert re.match(rf"\S*train\.py:{line}:1: error: peak of cpu ", said), said
+        assert said.startswith(f"train.py:{line}:1: error: peak of cpu "), said
         assert "net.backbone.requires_grad_(False)" in said.splitlines()[0]
     (tmp_path / ".git").rename(tmp_path / "git")
     said = check(branch, "--baseline", main, code=1)
-    assert re.match(r"\S*train\.py:\d+:1: error: ", said), said
+    assert said.startswith(f"{program}:"), said
     assert "that of the baseline is neither on the disk nor in git" in " ".join(said.split())
 
 

@@ -128,6 +128,7 @@ def test_a_plan_is_used_again_until_the_program_changes(tmp_path):
     with (tmp_path / "sizes.py").open("a") as module:
         module.write("# another program\n")
     assert again("1GiB") == made
+    assert again("1GiB") == used
     for kept in (cache / "tapelens/plans").iterdir():
         kept.write_text(kept.read_text()[:100])
     assert again("1GiB", "--no-cache") == made

@@ -26,7 +26,7 @@ TEST(Names, TheCommonPathEndsAtADot) {
   EXPECT_EQ(common_path(Names{"Model.layers.1", "Model.layers.10"}), "Model.layers");
   EXPECT_EQ(common_path(Names{"Model.layers", "Model.layers.10", "(outside of modules)", ""}), "Model.layers");
   EXPECT_EQ(common_path(Names{"Generator.0", "Discriminator.0"}), "");
-  EXPECT_EQ(common_path(Names{"GPT.head", "GPT.head"}), "") << "one name is no table";
+  EXPECT_EQ(common_path(Names{"GPT.head", "GPT.head"}), "") << "one name has no common part with another";
   EXPECT_EQ(common_path(Names{"GPT.head", "GPT.layers"}), "") << "too short to be left out";
   EXPECT_EQ(common_path(Names{}), "");
 }
@@ -79,7 +79,7 @@ TEST(Names, DifferentLayersStayApart) {
   EXPECT_EQ(merged({{"b.0", 1}, {"b.1", 2}, {"c.0", 1}}), (Texts{"b.0", "b.1", "c.0"}));
   EXPECT_EQ(merged({{"layer1", 1}, {"layer2", 1}, {"(outside of modules)", 1}, {"", 1}}),
             (Texts{"layer1", "layer2", "(outside of modules)", ""}))
-      << "a digit within a name is no index";
+      << "only a whole component is an index";
 }
 
 TEST(Names, SeveralNumbersAreBracesOnlyIfAllCombinationsExist) {
