@@ -140,7 +140,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   text::Style style;
   style.color = size % 2 == 0;
   size_t shown = report::text(*built, style).size() + advice_text(*built, style).size();
-  shown += json(*built).size() + advice_json(*built).size() + plan(*built).size();
+  shown += json(*built).size() + advice_json(*built).size() + report::plan(*built).size();
   shown += markdown(*built, 10).size() + advice_markdown(*built, 10).size();
   shown += sarif(*built, {}, {}, "1").size();
   fuzz::must(shown > 0);
