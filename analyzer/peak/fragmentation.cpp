@@ -47,70 +47,111 @@ int64_t pieces_below(const SegmentAt& segment, int64_t bytes) {
   return sum;
 }
 
-class Pins {
+class Holes {
  public:
-  Pins(const Process& process, const Text& text, const PeakSet& set) : p_(process), text_(text), set_(set) {
+  Holes(const Process& process, const Text& text, const PeakSet& set) : p_(process), text_(text), set_(set) {
     for (size_t i = 0; i < set.members.size(); ++i) by_allocation_.push_back({set.members[i].allocation.value, i});
     std::ranges::sort(by_allocation_);
   }
 
   void add(const SegmentAt& segment) {
-    std::map<Key, bool> seen;
+    Segment one{segment.bytes - segment.used, {}};
     for (const BlockAt& block : segment.blocks) {
       const auto at = std::ranges::lower_bound(by_allocation_, std::pair(block.allocation.value, size_t{0}));
       if (at == by_allocation_.end() || at->first != block.allocation.value) continue;
       const Member& member = set_.members[at->second];
-      const Key key = key_of(member);
-      const auto [entry, is_first] = pins_.try_emplace(key);
-      Fragmentation::Pin& pin = entry->second;
-      // Members are in the order of their bytes.
-      pin.member = is_first ? at->second : std::min(pin.member, at->second);
-      ++pin.allocations;
-      pin.bytes += member.bytes;
-      if (seen.emplace(key, true).second) {
-        ++pin.segments;
-        pin.unused += segment.bytes - segment.used;
-      }
+      add(one.groups[key_of(member)], {at->second, 1, member.bytes});
     }
+    for (const auto& [key, group] : one.groups) {
+      Holding& of_key = keys_[key];
+      of_key.unused += one.unused;
+      of_key.segments.push_back(segments_.size());
+      add(of_key.all, group);
+    }
+    segments_.push_back(std::move(one));
   }
 
-  std::vector<Fragmentation::Pin> most(size_t count) const {
-    std::vector<Fragmentation::Pin> all;
-    for (const auto& [key, pin] : pins_) all.push_back(pin);
-    std::ranges::stable_sort(all, [](const auto& a, const auto& b) {
-      return std::tuple(-a.unused.value, a.bytes.value, a.member) <
-             std::tuple(-b.unused.value, b.bytes.value, b.member);
+  std::vector<Fragmentation::Hole> most(size_t count) const {
+    std::vector<const std::pair<const Key, Holding>*> order;
+    for (const auto& one : keys_) order.push_back(&one);
+    std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
+      return std::tuple(-a->second.unused.value, a->second.all.bytes.value, a->second.all.member) <
+             std::tuple(-b->second.unused.value, b->second.all.bytes.value, b->second.all.member);
     });
-    if (all.size() > count) all.resize(count);
-    return all;
+    std::vector<Fragmentation::Hole> holes;
+    std::vector<bool> is_in_hole(segments_.size());
+    for (const auto* one : order) {
+      if (auto hole = hole_of(*one, is_in_hole); hole.segments > 0) holes.push_back(std::move(hole));
+    }
+    std::ranges::stable_sort(holes, std::ranges::greater(), &Fragmentation::Hole::unused);
+    if (holes.size() > count) holes.resize(count);
+    return holes;
   }
 
  private:
+  using Group = Fragmentation::Group;
   using Key = std::tuple<uint8_t, uint32_t, uint32_t, uint32_t, uint32_t>;
+  struct Segment {
+    Bytes unused;
+    std::map<Key, Group> groups;
+  };
+  struct Holding {
+    Bytes unused;
+    std::vector<size_t> segments;  // in segments_
+    Group all;
+  };
+
+  static void add(Group& sum, const Group& more) {
+    // Members are in the order of their bytes.
+    sum.member = sum.allocations == 0 ? more.member : std::min(sum.member, more.member);
+    sum.allocations += more.allocations;
+    sum.bytes += more.bytes;
+  }
+
   Key key_of(const Member& member) const {
     const Holder& holder = main_holder(set_.holders_of(member));
     return {static_cast<uint8_t>(holder.kind), p_.nodes.type[holder.node].value, holder.field.value,
             model::module_of(p_, member.allocation).value, model::stack_of(p_, text_, member.allocation).value};
   }
 
+  // The segments of a group that no hole has yet.
+  Fragmentation::Hole hole_of(const std::pair<const Key, Holding>& of, std::vector<bool>& is_in_hole) const {
+    Fragmentation::Hole hole;
+    std::map<Key, Group> groups;
+    for (const size_t index : of.second.segments) {
+      if (is_in_hole[index]) continue;
+      is_in_hole[index] = true;
+      ++hole.segments;
+      hole.unused += segments_[index].unused;
+      for (const auto& [key, group] : segments_[index].groups) add(groups[key], group);
+    }
+    if (hole.segments == 0) return hole;
+    hole.groups.push_back(groups.at(of.first));
+    groups.erase(of.first);
+    for (const auto& [key, group] : groups) hole.groups.push_back(group);
+    std::ranges::stable_sort(hole.groups.begin() + 1, hole.groups.end(), std::ranges::greater(), &Group::bytes);
+    return hole;
+  }
+
   const Process& p_;
   const Text& text_;
   const PeakSet& set_;
   std::vector<std::pair<uint32_t, size_t>> by_allocation_;
-  std::map<Key, Fragmentation::Pin> pins_;
+  std::vector<Segment> segments_;
+  std::map<Key, Holding> keys_;
 };
 
 }  // namespace
 
 Fragmentation fragmentation(const Process& process, const Text& text, const PeakSet& set,
-                            std::span<const SegmentAt> segments, size_t most_pins) {
+                            std::span<const SegmentAt> segments, size_t most_holes) {
   Fragmentation out;
   const std::map<Asker, int64_t> smallest = smallest_blocks(process, set.device);
   const auto least = [&](const SegmentAt& segment, bool small) {
     const auto at = smallest.find({segment.stream, segment.graph_pool, segment.user_pool, small});
     return at == smallest.end() ? INT64_MAX : at->second;
   };
-  Pins pins(process, text, set);
+  Holes holes(process, text, set);
   for (const SegmentAt& segment : segments) {
     const int64_t asked = segment.is_expandable ? std::min(least(segment, true), least(segment, false))
                                                 : least(segment, is_small(segment));
@@ -119,9 +160,9 @@ Fragmentation fragmentation(const Process& process, const Text& text, const Peak
       continue;
     }
     if (asked != INT64_MAX) out.unusable.value += pieces_below(segment, asked);
-    if (!segment.is_expandable && segment.used < segment.bytes) pins.add(segment);
+    if (!segment.is_expandable && segment.used < segment.bytes) holes.add(segment);
   }
-  out.pins = pins.most(most_pins);
+  out.holes = holes.most(most_holes);
   return out;
 }
 

@@ -14,19 +14,25 @@ namespace tapelens::peak {
 struct Fragmentation {
   Bytes empty;     // segments without a block, which torch.cuda.empty_cache() frees
   Bytes unusable;  // pieces smaller than any request of the program to that stream and pool
-  // Allocations of one holder, module and stack, whose segments have unused bytes; the most unused bytes first. A
-  // segment with several such groups counts for each group. Expandable segments do not count: they free unused pages,
-  // so an allocation holds little memory in place.
-  struct Pin {
+  // Allocations of one holder, module and stack.
+  struct Group {
     size_t member = 0;  // the largest one, in PeakSet::members
-    uint64_t allocations = 0, segments = 0;
-    Bytes bytes, unused;
+    uint64_t allocations = 0;
+    Bytes bytes;
   };
-  std::vector<Pin> pins;
+  // The unused memory of segments that the allocator cannot release, and the allocations in them. Each segment is in
+  // one hole: the first group of a hole has allocations in all of its segments, and no group has more unused memory
+  // beside it. Expandable segments are in none: they free unused pages, so an allocation holds little memory in place.
+  struct Hole {
+    uint64_t segments = 0;
+    Bytes unused;
+    std::vector<Group> groups;  // after the first: the most bytes first
+  };
+  std::vector<Hole> holes;  // the most unused bytes first
 };
 
-// `set` and `segments` describe the same moment. The result has at most `most_pins` pins.
+// `set` and `segments` describe the same moment. The result has at most `most_holes` holes.
 Fragmentation fragmentation(const Process& process, const Text& text, const PeakSet& set,
-                            std::span<const SegmentAt> segments, size_t most_pins);
+                            std::span<const SegmentAt> segments, size_t most_holes);
 
 }  // namespace tapelens::peak

@@ -124,7 +124,7 @@ std::string holder_text(const Holder& h) {
 
 namespace {
 
-constexpr size_t kPins = 5;
+constexpr size_t kHoles = 5, kGroupsOfHole = 3;
 
 std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const peak::PeakSet& set,
                                           const std::unordered_map<uint32_t, StringId>& names,
@@ -141,14 +141,22 @@ std::optional<Reserved> describe_reserved(const peak::Analysis& analysis, const 
     out.segments.push_back({s.address, s.bytes, s.used, s.largest_hole, s.stream, s.blocks.size(), s.graph_pool,
                             s.user_pool, s.is_expandable});
   }
-  const peak::Fragmentation pieces = fragmentation(analysis.process(), analysis.text(), set, segments, kPins);
+  const peak::Fragmentation pieces = fragmentation(analysis.process(), analysis.text(), set, segments, kHoles);
   out.empty = pieces.empty;
   out.unusable = pieces.unusable;
-  for (const peak::Fragmentation::Pin& pin : pieces.pins) {
-    const Allocation largest = describe(analysis.process(), analysis.text(), analysis.steps(), set,
-                                        set.members[pin.member], names, modules, true);
-    out.pins.push_back({holder_text(main_holder(largest)), largest.module, largest.source, pin.allocations,
-                        pin.segments, pin.bytes, pin.unused});
+  for (const peak::Fragmentation::Hole& hole : pieces.holes) {
+    Reserved::Hole& described = out.holes.emplace_back(hole.segments, hole.unused);
+    for (const peak::Fragmentation::Group& group : hole.groups) {
+      if (described.groups.size() == kGroupsOfHole) {
+        ++described.groups_left_out.count;
+        described.groups_left_out.bytes += group.bytes;
+        continue;
+      }
+      const Allocation largest = describe(analysis.process(), analysis.text(), analysis.steps(), set,
+                                          set.members[group.member], names, modules, true);
+      described.groups.push_back(
+          {holder_text(main_holder(largest)), largest.module, largest.source, group.allocations, group.bytes});
+    }
   }
   return out;
 }

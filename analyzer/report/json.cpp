@@ -87,6 +87,16 @@ Json out_of_memory_json(const std::vector<OutOfMemory>& all) {
   return out;
 }
 
+Json group_json(const Reserved::Group& group) {
+  return {{"holder", group.holder},
+          {"module", group.module},
+          {"source", group.source},
+          {"allocations", group.allocations},
+          {"bytes", group.bytes.value}};
+}
+
+Json left_json(const Left& left) { return {{"count", left.count}, {"bytes", left.bytes.value}}; }
+
 Json reserved_json(const std::optional<Reserved>& reserved) {
   if (!reserved) return nullptr;
   Json segments = Json::array();
@@ -101,15 +111,15 @@ Json reserved_json(const std::optional<Reserved>& reserved) {
                         {"user_pool", s.user_pool},
                         {"expandable", s.is_expandable}});
   }
-  Json pins = Json::array();
-  for (const Reserved::Pin& pin : reserved->pins) {
-    pins.push_back({{"holder", pin.holder},
-                    {"module", pin.module},
-                    {"source", pin.source},
-                    {"allocations", pin.allocations},
-                    {"bytes", pin.bytes.value},
-                    {"segments", pin.segments},
-                    {"unused_bytes", pin.unused.value}});
+  Json holes = Json::array();
+  for (const Reserved::Hole& hole : reserved->holes) {
+    Json one = group_json(hole.groups.front());
+    one["segments"] = hole.segments;
+    one["unused_bytes"] = hole.unused.value;
+    one["others"] = Json::array();
+    for (size_t i = 1; i < hole.groups.size(); ++i) one["others"].push_back(group_json(hole.groups[i]));
+    one["others_left_out"] = left_json(hole.groups_left_out);
+    holes.push_back(std::move(one));
   }
   return {{"allocated_bytes", reserved->allocated.value},
           {"waiting_bytes", reserved->waiting.value},
@@ -117,7 +127,7 @@ Json reserved_json(const std::optional<Reserved>& reserved) {
           {"largest_unused_bytes", reserved->reserved ? Json(reserved->largest_hole.value) : Json(nullptr)},
           {"empty_segments_bytes", reserved->empty.value},
           {"unusable_bytes", reserved->unusable.value},
-          {"pinned_by", std::move(pins)},
+          {"pinned_by", std::move(holes)},
           {"segments", std::move(segments)}};
 }
 
@@ -286,7 +296,6 @@ Json peak_json(const Report& report) {
       variables.push_back({{"name", v.name}, {"bytes", v.bytes.value}, {"allocations", v.allocations}});
     }
   }
-  const auto left = [](const Left& l) { return Json{{"count", l.count}, {"bytes", l.bytes.value}}; };
   return {{"process", p.pid},
           {"rank", maybe(p.rank)},
           {"device", p.device},
@@ -303,10 +312,10 @@ Json peak_json(const Report& report) {
           {"by_category", std::move(categories)},
           {"by", by_name(report.options.by)},
           {"groups", std::move(groups)},
-          {"groups_left_out", left(p.groups_left_out)},
+          {"groups_left_out", left_json(p.groups_left_out)},
           {"variables", std::move(variables)},
           {"allocations", std::move(allocations)},
-          {"allocations_left_out", left(p.allocations_left_out)}};
+          {"allocations_left_out", left_json(p.allocations_left_out)}};
 }
 
 }  // namespace

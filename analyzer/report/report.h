@@ -214,12 +214,18 @@ struct Reserved {
   std::vector<Segment> segments;  // by address
   // Parts of the unused memory: peak/fragmentation.h.
   Bytes empty, unusable;
-  struct Pin {
+  struct Group {
     std::string holder, module, source;
-    uint64_t allocations = 0, segments = 0;
-    Bytes bytes, unused;
+    uint64_t allocations = 0;
+    Bytes bytes;
   };
-  std::vector<Pin> pins;
+  struct Hole {
+    uint64_t segments = 0;
+    Bytes unused;
+    std::vector<Group> groups;  // never empty
+    Left groups_left_out;
+  };
+  std::vector<Hole> holes;
 };
 
 struct Peak {

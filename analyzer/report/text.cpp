@@ -37,19 +37,33 @@ using text::time_text;
 
 namespace {
 
-// The allocations that keep partly used segments, if those have enough unused memory.
-void add_pins(Page& page, const Reserved& reserved) {
+std::string holder_group_text(const Reserved::Group& group) {
+  std::string text = bytes_text(group.bytes) + " " + group.holder;
+  if (group.allocations > 1) text += " (" + plural(group.allocations, "allocation", "allocations") + ")";
+  if (!group.module.empty()) text += " in " + group.module;
+  if (!group.source.empty()) text += ", " + group.source;
+  return text;
+}
+
+// The allocations that hold partly used segments, if those have enough unused memory.
+void add_holes(Page& page, const Reserved& reserved) {
   constexpr int64_t kWorth = 50;  // divisor of the reserved bytes: the least unused bytes to report
-  if (!reserved.reserved || reserved.pins.empty()) return;
-  if (reserved.pins.front().unused.value < reserved.reserved->value / kWorth) return;
-  page.heading("Holders of unused memory", "the allocator cannot release their segments");
-  for (const Reserved::Pin& pin : reserved.pins) {
-    std::string text = bytes_text(pin.unused) + " unused in " + plural(pin.segments, "segment", "segments") + " of " +
-                       bytes_text(pin.bytes) + " " + pin.holder;
-    if (pin.allocations > 1) text += " (" + plural(pin.allocations, "allocation", "allocations") + ")";
-    if (!pin.module.empty()) text += " in " + pin.module;
-    if (!pin.source.empty()) text += ", " + pin.source;
-    page.paragraph("  ", text);
+  const int64_t least = reserved.reserved ? reserved.reserved->value / kWorth : INT64_MAX;
+  if (reserved.holes.empty() || reserved.holes.front().unused.value < least) return;
+  page.heading("Unused memory", "in segments that these allocations hold");
+  for (const Reserved::Hole& hole : reserved.holes) {
+    if (hole.unused.value < least) break;
+    const std::string unused = bytes_text(hole.unused) + " in " + plural(hole.segments, "segment", "segments");
+    if (hole.groups.size() == 1) {
+      page.paragraph("  ", unused + ", held by " + holder_group_text(hole.groups.front()));
+      continue;
+    }
+    page.line("  " + unused + ", held by " +
+              plural(hole.groups.size() + hole.groups_left_out.count, "group", "groups") + " of allocations:");
+    for (const Reserved::Group& group : hole.groups) page.paragraph("    ", holder_group_text(group));
+    if (hole.groups_left_out.count > 0)
+      page.line("    " + bytes_text(hole.groups_left_out.bytes) + " and " + std::to_string(hole.groups_left_out.count) +
+                " more");
   }
 }
 
@@ -470,7 +484,7 @@ std::string text(const Report& report, const Style& style) {
   add_host_memory(page, report);
   add_out_of_memory(page, report);
   add_categories(page, report);
-  if (report.peak.reserved) add_pins(page, *report.peak.reserved);
+  if (report.peak.reserved) add_holes(page, *report.peak.reserved);
   add_external(page, report);
   if (report.modules.empty()) add_groups(page, report);
   add_modules(page, report.modules);

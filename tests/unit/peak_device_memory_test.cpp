@@ -8,6 +8,7 @@
 
 #include "analyzer/model/load.h"
 #include "analyzer/peak/analysis.h"
+#include "analyzer/peak/fragmentation.h"
 #include "testing/trace_builder.h"
 
 namespace tapelens::peak {
@@ -102,6 +103,49 @@ TEST(Holders, OfWhatTheProgramGaveBackIsTheAllocatorAlone) {
     const bool waits = member.allocation == AllocationId{1};
     EXPECT_EQ(peak.holders_of(member)[0].kind, waits ? HolderKind::allocator : HolderKind::program);
   }
+}
+
+TEST(Fragmentation, EachSegmentIsInOneHoleWithAllItsGroups) {
+  SpoolBuilder b;
+  uint64_t node = 0x1;
+  const auto saved = [&](const char* type, uint64_t address, uint64_t bytes) {
+    b.op("aten::exp").block(address, bytes, bytes).node(type, node).save(node, "result", address, bytes).end_op();
+    ++node;
+  };
+  for (const uint64_t segment : {0x10000U, 0x20000U, 0x30000U, 0x40000U})
+    b.segment(SegmentChange::allocated, segment, 0x1000);
+  saved("ExpBackward0", 0x10000, 0x200);
+  saved("TanhBackward0", 0x10400, 0x100);
+  saved("SinBackward0", 0x10600, 0x400);
+  saved("ExpBackward0", 0x20000, 0x200);
+  saved("TanhBackward0", 0x30000, 0xe00);
+  saved("CosBackward0", 0x40000, 0x1000);  // a full segment
+  const Loaded l(b);
+  const Analysis analysis(l.process, l.text);
+  const DeviceAnalysis device(analysis, l.device("cuda:0"));
+  const PeakSet& set = device.peak();
+  const auto segments = segments_at(l.process, set.device, set.when);
+  const Fragmentation all = fragmentation(l.process, l.text, set, segments, 9);
+  ASSERT_EQ(all.holes.size(), 2u);
+  const auto type_of = [&](const Fragmentation::Group& group) {
+    return std::string(
+        l.text.string(l.process.nodes.type[main_holder(set.holders_of(set.members[group.member])).node]));
+  };
+  const Fragmentation::Hole& first = all.holes[0];
+  EXPECT_EQ(first.segments, 2u);
+  EXPECT_EQ(first.unused, Bytes{0x1000 - 0x700 + 0x1000 - 0x200});
+  ASSERT_EQ(first.groups.size(), 3u);
+  EXPECT_EQ(type_of(first.groups[0]), "ExpBackward0") << "it is in both segments";
+  EXPECT_EQ(first.groups[0].allocations, 2u);
+  EXPECT_EQ(first.groups[0].bytes, Bytes{0x400});
+  EXPECT_EQ(type_of(first.groups[1]), "SinBackward0") << "the most bytes";
+  EXPECT_EQ(type_of(first.groups[2]), "TanhBackward0");
+  EXPECT_EQ(first.groups[2].bytes, Bytes{0x100}) << "only in these segments";
+  EXPECT_EQ(all.holes[1].segments, 1u);
+  EXPECT_EQ(all.holes[1].unused, Bytes{0x200});
+  ASSERT_EQ(all.holes[1].groups.size(), 1u);
+  EXPECT_EQ(type_of(all.holes[1].groups[0]), "TanhBackward0");
+  EXPECT_EQ(fragmentation(l.process, l.text, set, segments, 1).holes.size(), 1u);
 }
 
 TEST(Segments, AreWhatIsReservedAtAMomentWithItsBlocksAndItsHoles) {
