@@ -21,9 +21,11 @@ namespace tapelens::cli {
 namespace {
 
 struct AdviseCommand {
-  std::string file, format = "text", device, color = "auto", min_bytes, fits, plan, patch, fail_on, finding, listed;
+  std::string file, format = "text", device, color = "auto", min_bytes, fits, plan, patch, fail_on, finding, listed,
+                    max_bytes;
   std::vector<std::string> checks, options, plugins;
   ApplyingOptions applying;
+  std::optional<uint64_t> most_bytes;  // of --max-bytes
   OutputPlace output;
   int64_t process = 0, top = 0;
   bool top_given = false, verbose = false, all = false, strict = false;
@@ -101,7 +103,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
                      (entries == 0 ? ": nothing was found" : ": the findings are 1 to " + std::to_string(entries)),
                  trace::ErrorKind::usage});
   }
-  if (const int code = write_output(rendered(command, report, checks, entry), output)) return code;
+  if (const int code = write_json(rendered(command, report, checks, entry), command.most_bytes, output)) return code;
   if (!command.plan.empty()) {
     if (const int code = write_output(report::plan(report), plan_output)) return code;
   }
@@ -190,6 +192,7 @@ CommandFunction declare_advise(CLI::App& sub) {
       ->type_name("N")
       ->excludes(all);
   add_format_option(sub, options->format, "Output format", &report::Format::advice);
+  add_max_bytes_option(sub, options->max_bytes);
   add_output_option(sub, options->output);
   sub.add_option("--write-plan", options->plan, "Also write the findings that a rewrite fixes to a file")
       ->type_name("PATH");
@@ -223,6 +226,7 @@ CommandFunction declare_advise(CLI::App& sub) {
     }
     if (options->file.empty()) throw CLI::RequiredError("FILE");
     options->top_given = top->count() > 0;
+    options->most_bytes = read_max_bytes(options->max_bytes, options->format);
     advise::AdviceOptions wanted;
     wanted.checks = options->checks;
     if (!options->min_bytes.empty()) {

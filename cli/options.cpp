@@ -86,6 +86,21 @@ void add_color_option(CLI::App& sub, std::string& color) {
       ->capture_default_str();
 }
 
+void add_max_bytes_option(CLI::App& sub, std::string& max_bytes) {
+  sub.add_option("--max-bytes", max_bytes,
+                 "With --format json: write at most this many bytes, and cut the longest lists; the key left_out "
+                 "counts what is cut")
+      ->type_name("SIZE");
+}
+
+std::optional<uint64_t> read_max_bytes(const std::string& max_bytes, const std::string& format) {
+  if (max_bytes.empty()) return std::nullopt;
+  const auto bytes = parse_bytes(max_bytes);
+  if (!bytes) throw CLI::ValidationError("--max-bytes", "'" + max_bytes + "' is not a size, like 20000 or 20KiB");
+  if (format != "json") throw CLI::ValidationError("--max-bytes", "needs --format json");
+  return bytes;
+}
+
 CLI::Option* add_process_option(CLI::App& sub, int64_t& process, const std::string& help) {
   return sub.add_option("--process", process, help)->type_name("PID")->check(whole_number(1, UINT32_MAX));
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "analyzer/text/escape.h"
+#include "analyzer/text/shortened_json.h"
 #include "cli/commands.h"
 #include "cli/messages.h"
 #include "cli/text.h"
@@ -122,6 +123,15 @@ int write_output(std::string_view text, const trace::OutputOptions& options) {
   if (const auto written = output->write(text); !written) return fail(written.error());
   if (const auto finished = output->finish(); !finished) return fail(finished.error());
   return kFine;
+}
+
+int write_json(const std::string& document, std::optional<uint64_t> max_bytes, const trace::OutputOptions& options) {
+  if (!max_bytes || document.size() <= *max_bytes) return write_output(document, options);
+  const text::Json whole = text::Json::parse(document);
+  if (const auto cut = text::shortened(whole, *max_bytes)) return write_output(*cut, options);
+  return fail({"--max-bytes " + std::to_string(*max_bytes) + ": this output has at least " +
+                   std::to_string(text::shortest(whole)) + " bytes",
+               trace::ErrorKind::usage});
 }
 
 int check_recording_output(const trace::OutputOptions& output) {

@@ -1,7 +1,9 @@
 // The destination and the style of a command's result.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,8 @@ int check_outputs(std::initializer_list<trace::OutputOptions> outputs);
 
 // Returns an exit code, and prints why if it is not kFine. A reader that closes early (`| head`) is not an error.
 int write_output(std::string_view text, const trace::OutputOptions& options);
+// The same for a JSON document, cut to `max_bytes` if given (text/shortened_json.h).
+int write_json(const std::string& document, std::optional<uint64_t> max_bytes, const trace::OutputOptions& options);
 // The same for bytes to standard output, which must not be a terminal.
 int check_recording_output(const trace::OutputOptions& output);
 // ". Next: tapelens report FILE", if that command can read the file.

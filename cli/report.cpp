@@ -18,7 +18,8 @@ namespace tapelens::cli {
 namespace {
 
 struct ReportCommand {
-  std::string file, format = "text", at = "peak", by = "field", device, color = "auto", fail_above;
+  std::string file, format = "text", at = "peak", by = "field", device, color = "auto", fail_above, max_bytes;
+  std::optional<uint64_t> most_bytes;  // of --max-bytes
   OutputPlace output;
   int64_t top = 0, process = 0, depth = 0;
   bool top_given = false, verbose = false, process_given = false, strict = false;
@@ -46,7 +47,8 @@ int render(const ReportCommand& command, const trace::OutputOptions& output, rep
   report.recording.file = text::shell_quote(command.file);
   report::Rendering how{.style = style_of(command.output, command.color), .version = TAPELENS_VERSION};
   how.style.rows = report.options.top.value_or(SIZE_MAX);
-  return write_output(report::format_of(command.format)->report(report, how), output);
+  const std::string rendered = report::format_of(command.format)->report(report, how);
+  return write_json(rendered, command.most_bytes, output);
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
@@ -95,6 +97,7 @@ CommandFunction declare_report(CLI::App& sub) {
       "  tapelens report run.tapelens --at 1.5s   the memory at a moment\n"
       "  tapelens report run.tapelens --device cuda:0 --at oom   the memory when the GPU was full\n"
       "  tapelens report run.tapelens --format json | jq '.peak.groups[0]'\n"
+      "  tapelens report run.tapelens --format json --max-bytes 20000   for a language model\n"
       "  tapelens report run.tapelens --format html -o run.html   one page: curve, peak, findings\n"
       "  tapelens report run.tapelens --format markdown --fail-above 8GiB   in CI\n"
       "\n"
@@ -131,6 +134,7 @@ CommandFunction declare_report(CLI::App& sub) {
                      "List at most this many groups and allocations; by default 10, in HTML 4000, in JSON all")
           ->type_name("N")
           ->check(whole_number(0));
+  add_max_bytes_option(sub, options->max_bytes);
   CLI::Option* process = add_process_option(
       sub, options->process, "Select the process with this pid; by default the one with the device's peak");
   sub.add_option("--device", options->device,
@@ -144,6 +148,7 @@ CommandFunction declare_report(CLI::App& sub) {
                  "Exit code 1 if the peak of a device is greater; budgets by module and a baseline: tapelens check")
       ->type_name("SIZE");
   return [options, depth, top, process](const Words&) {
+    options->most_bytes = read_max_bytes(options->max_bytes, options->format);
     options->top_given = top->count() > 0;
     options->process_given = process->count() > 0;
     report::Options wanted;

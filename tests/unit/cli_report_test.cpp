@@ -93,6 +93,24 @@ TEST_F(Reporting, StrictIsExitCode4WhenDataWasLostAndWinsOverTheGate) {
   EXPECT_NE(report().out.find("This recording is not complete"), std::string::npos);
 }
 
+TEST_F(Reporting, MaxBytesCutsListsOrSaysTheFewestBytes) {
+  const Outcome whole = report({"--format", "json"});
+  EXPECT_EQ(report({"--format", "json", "--max-bytes", "1MiB"}).out, whole.out);
+  const Outcome refused = report({"--format", "json", "--max-bytes", "100"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.out, "");
+  const std::string says = "tapelens: --max-bytes 100: this output has at least ";
+  ASSERT_TRUE(refused.err.starts_with(says)) << refused.err;
+  const std::string least = refused.err.substr(says.size(), refused.err.find(' ', says.size()) - says.size());
+  const Outcome cut = report({"--format", "json", "--max-bytes", least});
+  EXPECT_EQ(cut.exit_code, 0) << cut.err;
+  EXPECT_EQ(std::to_string(cut.out.size()), least);
+  EXPECT_NE(cut.out.find("\"left_out\":["), std::string::npos) << cut.out;
+  const Outcome text = report({"--max-bytes", "100"});
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_NE(text.err.find("needs --format json"), std::string::npos) << text.err;
+}
+
 TEST_F(Reporting, WritesToAFileAndSaysWhenItCannot) {
   EXPECT_EQ(report({"--format", "json", "--output", "a.json"}).out, "");
   EXPECT_TRUE(read_file(folder_ / "a.json").starts_with("{\n"));
