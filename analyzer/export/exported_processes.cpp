@@ -43,6 +43,17 @@ FrameId Names::source_frame(StackId stack) const {
   return FrameId{frame};
 }
 
+std::vector<FrameId> program_frames(const Text& text, StackId stack) {
+  std::vector<FrameId> own;
+  const auto frames = text.stack(stack);
+  for (size_t i = frames.size(); i-- > 0;) {
+    const FrameId frame = frames[i];
+    if (!is_library_frame(text.string(text.frame_file[frame]), text.string(text.frame_function[frame])))
+      own.push_back(frame);
+  }
+  return own;
+}
+
 ExportedProcesses::ExportedProcesses(const run::Run& run, const ExportSelection& wanted)
     : run_(run), wanted_(wanted), names_(run.text()) {
   refuse_damaged(text().left_out);

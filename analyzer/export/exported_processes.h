@@ -47,6 +47,11 @@ class Names {
   mutable std::vector<uint32_t> frame_of_;  // by stack; UINT32_MAX: not computed yet
 };
 
+// The program's own frames of a stack, outermost first, without those of PyTorch and the language, as in
+// `tapelens report --by stack`.
+std::vector<FrameId> program_frames(const Text& text, StackId stack);
+inline constexpr std::string_view kNoOperator = "(no operator)";
+
 // A process with its derived data; does not move.
 struct ExportedProcess {
   explicit ExportedProcess(std::shared_ptr<const run::ProcessRun> exported)

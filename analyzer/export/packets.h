@@ -1,5 +1,5 @@
 // Writes a Perfetto trace packet by packet. Only one packet is in memory, so memory grows only with the number of
-// names.
+// names and stacks.
 #pragma once
 
 #include <array>
@@ -27,6 +27,25 @@ struct TrackId {
   uint64_t uuid = 0;
 };
 
+// Packets with one numbering of their interned data. Readers sort all packets by time, and expect the numbered packets
+// of one sequence in the order of their times.
+class PacketSequence {
+ public:
+  PacketSequence(ByteSink& sink, uint32_t id) : sink_(sink), id_(id) {}
+
+  perfetto::TracePacket& packet() { return packet_; }
+  // Writes the packet and begins the next one.
+  void put();
+
+ private:
+  ByteSink& sink_;
+  const uint32_t id_;
+  perfetto::TracePacket packet_;
+  std::string bytes_;
+  bool is_first_ = true;
+};
+
+// The events of all processes.
 class Packets {
  public:
   explicit Packets(ByteSink& sink);
@@ -35,7 +54,7 @@ class Packets {
   template <class Make>
   uint64_t event_name(NameOf kind, uint64_t key, Make name) {
     return interned(names_[static_cast<size_t>(kind)], key, [&](uint64_t number) {
-      auto* entry = packet_.mutable_interned_data()->add_event_names();
+      auto* entry = packet().mutable_interned_data()->add_event_names();
       entry->set_iid(number);
       entry->set_name(std::string(name()));
     });
@@ -43,7 +62,7 @@ class Packets {
   template <class Make>
   uint64_t text(TextOf kind, uint64_t key, Make value) {
     return interned(texts_[static_cast<size_t>(kind)], key, [&](uint64_t number) {
-      auto* entry = packet_.mutable_interned_data()->add_debug_annotation_string_values();
+      auto* entry = packet().mutable_interned_data()->add_debug_annotation_string_values();
       entry->set_iid(number);
       entry->set_str(std::string(value()));
     });
@@ -55,12 +74,16 @@ class Packets {
   void name(EventCategory category, uint64_t name_number);
   void note(DebugAnnotation name, trace::Bytes value);
   void note(DebugAnnotation name, uint64_t text_number);
-  void put();
+  void put() { sequence_.put(); }
+  // Readers convert times between clocks by this packet. All clocks of the trace are the same.
+  void clocks();
 
   void end(TrackId track, trace::Time time);
   void counter(TrackId track, trace::Time time, trace::Bytes value);
 
  private:
+  perfetto::TracePacket& packet() { return sequence_.packet(); }
+
   using Numbers = std::unordered_map<uint64_t, uint64_t>;
   template <class Write>
   uint64_t interned(Numbers& numbers, uint64_t key, Write write) {
@@ -69,13 +92,10 @@ class Packets {
     return at->second;
   }
 
-  ByteSink& sink_;
-  perfetto::TracePacket packet_;
-  std::string bytes_;
+  PacketSequence sequence_;
   std::array<Numbers, 8> names_;  // by NameOf
   std::array<Numbers, 3> texts_;  // by TextOf
   uint64_t last_ = 0;             // last assigned number
-  bool is_first_ = true;
 };
 
 }  // namespace tapelens::exporting

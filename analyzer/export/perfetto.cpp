@@ -1,10 +1,11 @@
 // The format of Perfetto (https://ui.perfetto.dev) and compatible viewers: counters of each device, slices of each
-// thread, steps and phases, and a flow from each save to its release.
+// thread, steps and phases, a flow from each save to its release, and a heap profile of each device.
 #include <algorithm>
 #include <array>
 
 #include "analyzer/export/export.h"
 #include "analyzer/export/packets.h"
+#include "analyzer/export/perfetto_heap.h"
 #include "analyzer/export/perfetto_threads.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/peak/grouping.h"
@@ -13,6 +14,8 @@ namespace tapelens::exporting {
 namespace {
 
 using perfetto::TrackEvent;
+
+constexpr uint32_t kFirstHeap = 2;  // number of the first heap profile's PacketSequence
 
 class ProcessTrace {
  public:
@@ -179,12 +182,18 @@ void write_perfetto(ExportedProcesses& processes, ByteSink& sink) {
   // This track comes first. Its name identifies the writer, for is_perfetto().
   out.track(TrackId{1}, "Tapelens " + std::string(processes.wanted().version));
   out.put();
-  processes.each([&](const ExportedProcess& exported) { ProcessTrace(processes, exported, out).write(); });
+  out.clocks();
+  uint32_t heaps = kFirstHeap;
+  processes.each([&](const ExportedProcess& exported) {
+    ProcessTrace(processes, exported, out).write();
+    for (const DeviceId device : exported.devices) write_heap_profile(processes, exported, device, heaps++, sink);
+  });
 }
 
 }  // namespace
 
-constinit extern const Format kPerfetto{"perfetto", ".perfetto-trace", "Perfetto (ui.perfetto.dev): a timeline",
-                                        is_perfetto, write_perfetto};
+constinit extern const Format kPerfetto{"perfetto", ".perfetto-trace",
+                                        "Perfetto (ui.perfetto.dev): a timeline and heap profiles", is_perfetto,
+                                        write_perfetto};
 
 }  // namespace tapelens::exporting

@@ -26,20 +26,12 @@ class Frames {
  public:
   explicit Frames(const ExportedProcesses& processes) : processes_(processes) {}
 
-  // The program's own frames, outermost first, without those of PyTorch and the language, as in `tapelens report --by
-  // stack`.
   const std::vector<uint32_t>& stack(StackId id) {
     const auto [at, is_new] = stacks_.try_emplace(id.value);
     if (!is_new) return at->second;
     const Text& text = processes_.text();
-    const auto frames = text.stack(id);
-    for (size_t i = frames.size(); i-- > 0;) {
-      const FrameId frame = frames[i];
-      const std::string_view file = text.string(text.frame_file[frame]);
-      if (is_library_frame(file, text.string(text.frame_function[frame]))) continue;
-      at->second.push_back(of(frame));
-    }
-    if (at->second.empty()) at->second.push_back(named(frames.empty() ? peak::kNoStack : peak::kOtherFrames));
+    for (const FrameId frame : program_frames(text, id)) at->second.push_back(of(frame));
+    if (at->second.empty()) at->second.push_back(named(text.stack(id).empty() ? peak::kNoStack : peak::kOtherFrames));
     return at->second;
   }
   // A frame that is not a place in a file: an operator or a holder.
@@ -108,7 +100,7 @@ class Speedscope {
 
   uint32_t operator_frame(const Process& p, AllocationId id) {
     const StringId name = called_name_of(p, processes_.text(), id);
-    return frames_.named(name ? processes_.names()[name] : "(no operator)");
+    return frames_.named(name ? processes_.names()[name] : kNoOperator);
   }
 
   std::vector<Sample> at_peak(const ExportedProcess& exported, DeviceId device) {

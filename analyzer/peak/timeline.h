@@ -76,9 +76,9 @@ class Timeline {
     return static_cast<uint32_t>(time_.at_or_after(time.ns, from));
   }
   Time time_of(uint32_t event) const { return Time{time_[event]}; }
+  bool is_allocation(uint32_t event) const { return is_allocation_[event] != 0; }  // else a free
   AllocationId allocation_of(uint32_t event) const {  // the allocation that the event allocates or frees
-    return is_allocation_[event] != 0 ? AllocationId{last_allocation_[event]}
-                                      : process_.frees.of[FreeId{last_free_[event]}];
+    return is_allocation(event) ? AllocationId{last_allocation_[event]} : process_.frees.of[FreeId{last_free_[event]}];
   }
   Bytes live_after_first(uint32_t events) const { return Bytes{events == 0 ? 0 : live_[events - 1]}; }
   // The number of events, in [first, last], after which the most bytes are alive; the smallest number, if several.

@@ -145,6 +145,72 @@ def test_perfetto_reads_counters_slices_and_flows(exported):
                             for one in of_model)
 
 
+class HeapProfiles:
+    """The heap profiles of a trace as trace_processor imports them: a packet has the sums of its stacks since the begin,
+    and a stack that is not in it has not changed. Packets of a sequence count from 0 in the order of time."""
+
+    def __init__(self, trace):
+        self.dumps, self.frames, self.files = {}, {}, set()  # (pid, heap) -> [(time, {stack: (bytes, allocations)})]
+        clocks = [packet.clock_snapshot for packet in trace.packet if packet.HasField("clock_snapshot")]
+        assert [(clock.clock_id, clock.timestamp) for clock in clocks[0].clocks] == [(4, 0), (6, 0)] and len(clocks) == 1
+        sequences = {}
+        for packet in trace.packet:
+            interned = packet.interned_data
+            known = sequences.setdefault(packet.trusted_packet_sequence_id,
+                                         {"names": {}, "paths": {}, "files": {}, "frames": {}, "stacks": {}, "index": -1, "now": {}})
+            known["names"].update((one.iid, one.str.decode()) for one in interned.function_names)
+            known["paths"].update((one.iid, one.str.decode()) for one in interned.mapping_paths)
+            known["files"].update((one.iid, [known["paths"][path] for path in one.path_string_ids]) for one in interned.mappings)
+            known["frames"].update((one.iid, (known["names"][one.function_name_id], known["files"][one.mapping_id][0], one.rel_pc))
+                                   for one in interned.frames)
+            for one in interned.callstacks:
+                stack = tuple(known["frames"][frame] for frame in one.frame_ids)
+                assert stack not in known["stacks"].values(), "readers take equal stacks for one"
+                known["stacks"][one.iid] = stack
+            if packet.HasField("profile_packet"):
+                self.read(packet, known)
+
+    def read(self, packet, known):
+        profile = packet.profile_packet
+        assert profile.index == known["index"] + 1 and not profile.continued
+        known["index"] = profile.index
+        (heap,) = profile.process_dumps
+        assert heap.timestamp == packet.timestamp
+        now = known["now"]
+        for sample in heap.samples:
+            before = now.get(sample.callstack_id, (0, 0, 0, 0))
+            sums = (sample.self_allocated, sample.self_freed, sample.alloc_count, sample.free_count)
+            assert all(new >= old for new, old in zip(sums, before)) and sums != before
+            now[sample.callstack_id] = sums
+        dumps = self.dumps.setdefault((heap.pid, heap.heap_name), [])
+        assert not dumps or dumps[-1][0] <= heap.timestamp
+        dumps.append((heap.timestamp, {known["stacks"][number]: (allocated - freed, made - released)
+                                       for number, (allocated, freed, made, released) in now.items()}))
+
+
+def test_perfetto_reads_heap_profiles_of_each_steps_peak(exported):
+    report, files = exported
+    process = report["processes"][0]
+    profiles = HeapProfiles(Perfetto(files["perfetto"]).trace)
+    assert set(profiles.dumps) == {(process["pid"], device["device"]) for device in devices(report)}
+    for device in devices(report):
+        dumps = profiles.dumps[process["pid"], device["device"]]
+        sums = [sum(live for live, _ in stacks.values()) for _, stacks in dumps]
+        assert max(sums) == device["peak_bytes"] and sums[-1] == device["live_at_end_bytes"]
+        assert sum(count for _, count in dumps[-1][1].values()) == device["allocations"] - device["frees"]
+        if device["device"] == report["peak"]["device"]:
+            assert {step["peak_bytes"] for step in report["steps"]} <= set(sums)
+            time, stacks = dumps[sums.index(max(sums))]
+            assert time == report["peak"]["time_ns"]
+            by_operator = {}
+            for stack, (live, _) in stacks.items():
+                assert stack[0] == (device["device"], "", 0)
+                by_operator[stack[-2][0]] = by_operator.get(stack[-2][0], 0) + live
+            assert by_operator["aten::linear"] > 0
+            lines = {(name, file) for stack in stacks for name, file, line in stack if line}
+            assert any(name.startswith("gpt.py:") and file.endswith("/gpt.py") for name, file in lines)
+
+
 def highest_sum(trace):
     now = most = 0
     for event in trace:
