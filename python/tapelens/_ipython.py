@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import html
 import pathlib
 import shlex
 import subprocess
@@ -11,7 +10,7 @@ import sys
 import tempfile
 from typing import Any
 
-from tapelens import _files, _installed, _sizes, _spools
+from tapelens import _files, _installed, _notebook, _sizes, _spools
 from tapelens._errors import Error
 from tapelens._recorded import is_recorded
 from tapelens._recording import Recording, open
@@ -21,22 +20,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="%%tapelens", add_help=False)
     parser.add_argument("-o", "--output", metavar="FILE", help="keep the recording")
     parser.add_argument("--force", action="store_true", help="replace FILE even if it is not a recording")
-    parser.add_argument("--height", type=int, default=720, help="height of the page, in pixels")
+    parser.add_argument("--height", type=int, default=_notebook.HEIGHT, help="height of the page, in pixels")
     parser.add_argument("--gpu", metavar="GPU", help="as of tapelens record")
     parser.add_argument("--simulate-gpu", dest="gpu", help=argparse.SUPPRESS)  # its former name
     return parser
 
 
-def _frame(page: str, height: int) -> str:
-    """The page in a frame, which isolates its scripts from the notebook."""
-    return (f'<div><iframe sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
-            f'style="width: 100%; height: {height}px; border: 0"></iframe></div>')
-
-
 def _show(recording: Recording, height: int, **options: Any) -> None:
     from IPython.display import HTML, display
 
-    display(HTML(_frame(recording.report("html", **options), height)))
+    display(HTML(_notebook.framed(recording.report("html", **options), height)))
 
 
 def _in_kernel(shell: Any, cell: str, file: pathlib.Path, height: int, force: bool) -> None:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tapelens import _arrow, _library
+from tapelens import _arrow, _library, _notebook
 from tapelens._errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<tapelens.Table {self.name}: {', '.join(self.column_names)}>"
+
+    def _repr_html_(self) -> str | None:
+        if self._recording.is_closed:
+            return None
+        return _notebook.table(self.name, self.column_names, self.rows(), len(self))
 
 
 class Tables(Mapping[str, Table]):
@@ -243,6 +248,10 @@ class Recording(_HasTables):
         _library.call(_library.library().tapelens_report, self._handle(), ctypes.byref(options), ctypes.byref(text))
         return _library.taken(text)
 
+    @property
+    def is_closed(self) -> bool:
+        return self._open is None
+
     def close(self) -> None:
         """Closes the file. Open streams keep the data that they need."""
         self._open = None
@@ -256,6 +265,9 @@ class Recording(_HasTables):
 
     def __repr__(self) -> str:
         return f"<tapelens.Recording {self.path}: {self.command}>"
+
+    def _repr_html_(self) -> str | None:
+        return None if self.is_closed else _notebook.framed(self.report("html"))
 
 
 def open(path: str | os.PathLike[str]) -> Recording:

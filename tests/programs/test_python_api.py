@@ -187,6 +187,34 @@ def test_reports_are_those_of_the_command_line(run, file):
     assert json.loads(run.report("json"))["peak"]["bytes"] > 0
 
 
+@pytest.mark.parametrize("command", ["report", "advise"])
+def test_a_short_document_has_the_begin_of_each_list(command, file):
+    read = {"report": harness.report, "advise": harness.advise}[command]
+    limit = ["--max-bytes", "12000"]
+    whole, short = read(file), read(file, limit)
+    size = len(harness.bare([harness.BINARY, command, file, "--format", "json", *limit], check=True).stdout.encode())
+    assert 11000 < size <= 12000
+    assert sum(one["count"] for one in short["left_out"]) > 0
+    assert short["advice"]["peak_before_bytes"] == whole["advice"]["peak_before_bytes"]
+    if command == "report":
+        kept = short["peak"]["allocations"]
+        assert [one["id"] for one in kept] == [one["id"] for one in whole["peak"]["allocations"][:len(kept)]]
+        (cut,) = [one["count"] for one in short["left_out"] if one["list"] == "/peak/allocations"]
+        assert cut + len(kept) == len(whole["peak"]["allocations"])
+
+
+def test_notebooks_show_the_page_and_first_rows(file):
+    run = tapelens.open(file)
+    frame = run._repr_html_()
+    assert frame.startswith("<div><iframe sandbox=") and "gpt.py" in frame and "<script>" not in frame
+    steps, saves = run.steps._repr_html_(), run.saves.select("save", "node_type")._repr_html_()
+    assert "<caption>steps: 3 rows</caption>" in steps and steps.count("<tr>") == 4
+    assert f"<caption>saves: the first 20 of {len(run.saves):,} rows</caption>" in saves and saves.count("<tr>") == 21
+    assert "<th>save</th><th>node_type</th>" in saves
+    run.close()
+    assert run._repr_html_() is None and run.steps._repr_html_() is None and "Recording" in repr(run)
+
+
 def test_what_cannot_be_read_is_said(file, tmp_path):
     damaged = tmp_path / "damaged.tapelens"
     damaged.write_bytes(file.read_bytes()[:-100])
