@@ -115,8 +115,8 @@ class HeapProfile {
   std::vector<uint32_t> moments() const {
     std::vector<uint32_t> all;
     for (const peak::StepMemory& step : peak::step_memory(exported_.analysis, timeline_)) {
-      const uint32_t first = timeline_.first_at_or_after(step.begin), last = timeline_.first_at_or_after(step.end);
-      if (first < last) all.push_back(timeline_.most_after(first + 1, last));
+      all.push_back(
+          timeline_.most_after(timeline_.first_at_or_after(step.begin), timeline_.first_at_or_after(step.end)));
     }
     all.push_back(timeline_.events());
     std::ranges::sort(all);
