@@ -159,26 +159,30 @@ void FlightRecorder::make_one(std::optional<int32_t> rank, const std::string& ca
     if (!std::exchange(series.is_refused, true)) say(answer.refused + "; there will be no more");
     return;
   }
-  trace::OutputOptions output = settings_.output;
-  output.path = next_name(rank, series);
-  std::error_code error;
-  const std::string path = output.path, full = fs::absolute(path, error).lexically_normal().string();
   trace::SealOptions sealing;
   sealing.directory = settings_.directory;
   sealing.command = settings_.command;
   sealing.duration_ns = ns_since(settings_.begin_ns);
   if (rank) sealing.ranks = std::set<int32_t>{*rank};
-  const auto sealed = seal_into(std::move(output), std::move(sealing), {});
+  trace::OutputOptions output = settings_.output;
+  output.is_new = true;
+  output.path = next_name(rank, series);
+  auto sealed = seal_into(output, sealing, {});
+  while (!sealed && exists(output.path)) {  // another recorder took the name meanwhile
+    output.path = next_name(rank, series);
+    sealed = seal_into(output, sealing, {});
+  }
   if (!sealed) return refuse(answer, "no recording for " + cause + ": " + sealed.error().message);
   if (sealed->processes.empty()) return;
   ++series.recordings;
   ++recordings_;
   has_out_of_memory_ |=
       std::ranges::any_of(sealed->processes, [](const auto& process) { return process.out_of_memory > 0; });
-  answer.files.push_back(full);
+  std::error_code error;
+  answer.files.push_back(fs::absolute(output.path, error).lexically_normal().string());
   if (settings_.quiet) return;
-  say("recorded at " + cause + ": " + describe(*sealed, path, living_processes(settings_.directory).size()) +
-      next_of({.path = path}));
+  say("recorded at " + cause + ": " + describe(*sealed, output.path, living_processes(settings_.directory).size()) +
+      next_of({.path = output.path}));
 }
 
 }  // namespace tapelens::cli

@@ -190,8 +190,10 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
 SpoolFolder folder_on_demand(const RecordOptions& options) {
   const std::string file = options.is_by_rank ? *expand_output(options.output.path, "ranks") : options.output.path;
   for (uint64_t number = 1;; ++number) {
-    SpoolFolder folder = make_spool_folder(numbered_name(file, number), options.spool_folder, options.output.is_forced);
+    const std::string name = numbered_name(file, number);
+    SpoolFolder folder = make_spool_folder(name, options.spool_folder, false);
     const bool is_used = folder.state != SpoolFolder::State::cannot && has_recorder(folder.path);
+    if (!is_used && options.output.is_forced) folder = make_spool_folder(name, options.spool_folder, true);
     if (!is_used && folder.state != SpoolFolder::State::holds_spools) return folder;
     if (!is_used && !options.quiet) {
       say(text::shell_quote(folder.path) + " holds the last steps of a run that was killed. Keep them: tapelens seal " +
