@@ -74,7 +74,7 @@ void stop_with(pid_t child, int signal) {
 
 // All signals in `watched` are blocked here and stay pending until sigwaitinfo. None is forwarded to a process that has
 // ended, or lost between two calls.
-int wait_for(pid_t child, const sigset_t& watched) {
+int wait_for(pid_t child, const sigset_t& watched, const OwnSignals& own) {
   for (;;) {
     int status = 0;
     pid_t seen;
@@ -84,7 +84,12 @@ int wait_for(pid_t child, const sigset_t& watched) {
       if (WIFSTOPPED(status)) stop_with(child, WSTOPSIG(status));
     }
     const int signal = sigwaitinfo(&watched, nullptr);
-    if (signal > 0 && signal != SIGCHLD) kill(child, signal);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    if (std::ranges::find(own.signals, signal) != own.signals.end()) {
+      own.arrived(signal);
+    } else {
+      kill(child, signal);
+    }
   }
 }
 
@@ -168,7 +173,7 @@ const Dispositions& dispositions_at_first() {
 }  // namespace
 
 ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams,
-                     const std::string& folder) {
+                     const std::string& folder, const OwnSignals& own) {
   const Dispositions& at_first = dispositions_at_first();
   Start start(command, extra, folder);  // allocates everything before the fork
   sigset_t watched, before;
@@ -177,11 +182,13 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
   for (const int signal : kForwarded) {
     if (at_first.of(signal).sa_handler != SIG_IGN) sigaddset(&watched, signal);
   }
+  for (const int signal : own.signals) sigaddset(&watched, signal);
   // Blocks all signals while the dispositions change, so that a signal meets either all old or all new ones.
   sigset_t all = watched;
   for (const int signal : kLeftToTheCommand) sigaddset(&all, signal);
   sigprocmask(SIG_BLOCK, &all, &before);
-  dispose(SIGCHLD, SIG_DFL);  // if it were ignored, the exit status would be lost
+  dispose(SIGCHLD, SIG_DFL);                                      // if it were ignored, the exit status would be lost
+  for (const int signal : own.signals) dispose(signal, SIG_DFL);  // an ignored signal would never become pending
 
   const pid_t child = start.fork(at_first, streams, [] {});
   if (child < 0) {
@@ -197,7 +204,7 @@ ChildEnd run_command(const std::vector<std::string>& command, const Environment&
 
   start.wait_for_exec();
   ChildEnd end;
-  end.exit_code = wait_for(child, watched);
+  end.exit_code = wait_for(child, watched, own);
   end.started = start.error() == 0;
   if (!end.started) end = not_started(command[0], start.error());
 

@@ -23,13 +23,20 @@ struct Streams {
   int input = -1, output = -1, error = -1;
 };
 
+// Signals that this process handles itself while the command runs. They are not forwarded. Also those among them that
+// this process started with ignored; the command still ignores these.
+struct OwnSignals {
+  std::vector<int> signals = {};          // of SIGUSR1, SIGUSR2
+  std::function<void(int)> arrived = {};  // called on the thread that waits for the command
+};
+
 // Signals while the command runs: the command handles those that the terminal sends to both (Ctrl-C, Ctrl-\, Ctrl-Z).
 // This process forwards SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, which may be sent to it alone.
 // Afterwards SIGINT, SIGTERM and SIGHUP stay ignored, so that the recording is sealed; SIGQUIT ends this process. A
 // further command starts with the dispositions that the first one had. `folder` is the working directory; empty: this
 // process's.
 ChildEnd run_command(const std::vector<std::string>& command, const Environment& extra, const Streams& streams = {},
-                     const std::string& folder = {});
+                     const std::string& folder = {}, const OwnSignals& own = {});
 
 struct WatchedEnd : ChildEnd {
   bool was_ended = false;  // ended by this process: the exit code means nothing

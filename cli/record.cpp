@@ -7,14 +7,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <optional>
+#include <tuple>
 
 #include "analyzer/text/escape.h"
 #include "cli/applying.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/dump_requests.h"
 #include "cli/explanation.h"
+#include "cli/flight_recorder.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -37,12 +42,18 @@ namespace fs = std::filesystem;
 // The least --max-size with --last: a spool grows by 8 MiB, and the space of older steps is freed later.
 constexpr uint64_t kLeastRing = uint64_t{64} << 20;
 
+// After a failed request, --referrers searches for at most 1 s of processor time before the program has the exception.
+constexpr std::chrono::milliseconds kSearchTime{1500};
+
 struct RecordOptions {
   OutputPlace output{.path = "run.tapelens"};
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   std::optional<RankList> ranks;
+  std::string on = "oom,SIGUSR2";
+  uint64_t max_dumps = 10;
   bool quiet = false, keep_spool = false, is_mode_given = false, redact = false, cupti = false, referrers = false,
-       marked = false;
+       marked = false, on_demand = false;
+  bool is_by_rank = false;  // with `on_demand`: `output` is a pattern with %r, for a recording of each rank
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
@@ -88,19 +99,59 @@ trace::Status check_place(const trace::OutputOptions& output) {
   return trace::Output::check(output);
 }
 
+// Recordings on demand replace no file, so only a stream is wrong.
+trace::Status check_files(const trace::OutputOptions& output) {
+  if (trace::descriptor_of(output.path) < 0) return trace::Done{};
+  return trace::Error{"--on-demand makes files, not a stream: choose one with -o", trace::ErrorKind::usage};
+}
+
+// The recording does not contain the environment.
+std::string text_of_command(const RecordOptions& options, const std::vector<std::string>& command) {
+  return options.redact ? text::shell_quote(command[0]) + " [arguments left out]" : text::shell_quote(command);
+}
+
+// Says why a run without an operator left nothing.
+void say_nothing_recorded(const std::string& folder, const std::vector<std::string>& command, const ChildEnd& end,
+                          const std::string& old_file) {
+  const std::optional<Explanation> explanation = read_explanation(folder);
+  if (explanation && explanation->was_said) {
+    if (!old_file.empty()) say(old_file + " is an earlier recording: nothing was recorded now");
+    return;
+  }
+  say("nothing was recorded: " + (explanation ? explanation->why : why_nothing_was_recorded(command, end)) +
+      (old_file.empty() ? "" : "; " + old_file + " is an earlier recording"));
+}
+
+// The end of a run with --on-demand: removes the spools, and reports that no recording was made.
+void finish_on_demand(const RecordOptions& options, const FlightRecorder& flight, const std::string& folder,
+                      const std::vector<std::string>& command, const ChildEnd& end, const std::string& remarks,
+                      const Simulation& simulation) {
+  if (!options.quiet && !flight.has_out_of_memory()) simulation.explain(end);
+  if (!options.quiet && spools_in(folder).empty()) {
+    say_nothing_recorded(folder, command, end, "");
+  } else if (!options.quiet && flight.recordings() == 0) {
+    say("no recording was made: none of its events happened (--on " + options.on + ", tapelens dump)" + remarks);
+  } else if (!options.quiet && !remarks.empty()) {
+    say(remarks.substr(2));
+  }
+  if (options.keep_spool) return;
+  // A process that outlives the command ends its recording at its next step, or when its spool has to grow.
+  if (!living_processes(folder).empty()) {
+    for (const std::string& spool : spools_in(folder)) std::ignore = trace::stop_after_steps(spool, 1);
+  }
+  remove_spool_folder(folder);
+}
+
 // Seals the recording, removes the spools, prints the last lines. Errors here never change the command's exit code.
 void finish(const RecordOptions& options, trace::OutputOptions output, const std::vector<std::string>& command,
             const ChildEnd& end, const std::string& folder, int64_t duration_ns, const std::string& remarks,
             const Simulation& simulation) {
   trace::SealOptions sealing;
   sealing.directory = folder;
-  // The recording does not contain the environment.
-  sealing.command =
-      options.redact ? text::shell_quote(command[0]) + " [arguments left out]" : text::shell_quote(command);
+  sealing.command = text_of_command(options, command);
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
-  const std::optional<Explanation> explanation = read_explanation(folder);
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : seal_into(std::move(output), sealing, options.ranks);
   clear_progress_line();
@@ -118,19 +169,12 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   }
   // A process that outlives the command goes on writing to its spool; the file has the data up to now.
   const bool keep = options.keep_spool || !living.empty();
-  if (!keep || spools_in(folder).empty()) remove_spool_folder(folder);
-  if (options.quiet) return;
-  if (sealed->processes.empty()) {
-    const bool old_file = trace::is_of_kind(options.output.path, trace::recording_kind());
-    const std::string file = text::shell_quote(options.output.path);
-    if (explanation && explanation->was_said) {
-      if (old_file) say(file + " is an earlier recording: nothing was recorded now");
-      return;
-    }
-    say("nothing was recorded: " + (explanation ? explanation->why : why_nothing_was_recorded(command, end)) +
-        (old_file ? "; " + file + " is an earlier recording" : ""));
-    return;
+  if (!options.quiet && sealed->processes.empty()) {
+    const bool is_old = trace::is_of_kind(options.output.path, trace::recording_kind());
+    say_nothing_recorded(folder, command, end, is_old ? text::shell_quote(options.output.path) : "");
   }
+  if (!keep || spools_in(folder).empty()) remove_spool_folder(folder);
+  if (options.quiet || sealed->processes.empty()) return;
   std::string line = describe(*sealed, options.output.path, living.size()) + remarks;
   if (!living.empty()) {
     line += "; " + std::to_string(living.size()) +
@@ -140,6 +184,39 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
     line += next_of(options.output);
   }
   say(line);
+}
+
+// A folder that no other recorder uses. Spools that an earlier run left stay: a job must start again after a crash.
+SpoolFolder folder_on_demand(const RecordOptions& options) {
+  const std::string file = options.is_by_rank ? *expand_output(options.output.path, "ranks") : options.output.path;
+  for (uint64_t number = 1;; ++number) {
+    const std::string name = numbered_name(file, number);
+    SpoolFolder folder = make_spool_folder(name, options.spool_folder, false);
+    const bool is_used = folder.state != SpoolFolder::State::cannot && has_recorder(folder.path);
+    if (!is_used && options.output.is_forced) folder = make_spool_folder(name, options.spool_folder, true);
+    if (!is_used && folder.state != SpoolFolder::State::holds_spools) return folder;
+    if (!is_used && !options.quiet) {
+      say(text::shell_quote(folder.path) + " holds the last steps of a run that was killed. Keep them: tapelens seal " +
+          text::shell_quote(folder.path) + " -o FILE --remove");
+    }
+  }
+}
+
+FlightSettings flight_settings(const RecordOptions& options, const trace::OutputOptions& output,
+                               const std::string& folder, const std::vector<std::string>& command,
+                               const trace::RecordingOptions& recording) {
+  FlightSettings settings;
+  settings.output = output;
+  settings.is_by_rank = options.is_by_rank;
+  settings.directory = folder;
+  settings.command = text_of_command(options, command);
+  settings.begin_ns = recording.epoch_ns;
+  settings.last = recording.last;
+  settings.most = options.max_dumps;
+  settings.triggers = *parse_triggers(options.on);
+  if (options.referrers) settings.settles = kSearchTime;
+  settings.quiet = options.quiet;
+  return settings;
 }
 
 int record(const RecordOptions& options, const policy::RewriteSettings& applying,
@@ -154,14 +231,16 @@ int record(const RecordOptions& options, const policy::RewriteSettings& applying
   std::ranges::move(files_in(options.applying), std::back_inserter(inputs));
   trace::OutputOptions output =
       recording_output(options.output, options.mode, options.is_mode_given, std::move(inputs));
-  if (const auto may = check_place(output); !may) {
+  if (options.on_demand) output.unfinished = {};  // written beside the running program, whose signals come first
+  if (const auto may = options.on_demand ? check_files(output) : check_place(output); !may) {
     if (may.error().kind == trace::ErrorKind::usage) return fail(may.error());
     return run_unrecorded(options, command, may.error().message, simulation, preload);
   }
   if (!preload.reason().empty()) return run_unrecorded(options, command, preload.reason(), simulation, preload);
   const bool is_stream = trace::descriptor_of(options.output.path) >= 0;
-  const SpoolFolder folder = make_spool_folder(is_stream ? "run.tapelens" : options.output.path, options.spool_folder,
-                                               options.output.is_forced);
+  const SpoolFolder folder = options.on_demand ? folder_on_demand(options)
+                                               : make_spool_folder(is_stream ? "run.tapelens" : options.output.path,
+                                                                   options.spool_folder, options.output.is_forced);
   if (folder.state == SpoolFolder::State::cannot) {
     return run_unrecorded(options, command, folder.reason, simulation, preload);
   }
@@ -200,16 +279,29 @@ int record(const RecordOptions& options, const policy::RewriteSettings& applying
   };
   std::ranges::move(trace::environment_of(recording), std::back_inserter(environment));
   const trace::KeepSteps keep{recording.last, options.when.empty() ? 0 : *parse_peak(options.when)};
-  RingKeeper ring(folder.path, keep, recording.max_bytes);
+  std::optional<FlightRecorder> flight;
+  if (options.on_demand) flight.emplace(flight_settings(options, output, folder.path, command, recording));
+  RingKeeper ring(folder.path, keep, recording.max_bytes, flight ? &*flight : nullptr);
   const Streams streams{-1, is_to_output(options) ? STDERR_FILENO : -1, -1};
-  const ChildEnd end = run_command(command, environment, streams);
+  OwnSignals own;
+  if (flight) {
+    own.signals = parse_triggers(options.on)->signals;
+    own.arrived = [&flight](int number) { flight->signal_arrived(number); };
+  }
+  const ChildEnd end = run_command(command, environment, streams, {}, own);
   signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started) {
+    if (flight) flight->end();
     remove_spool_folder(folder.path);
     return say_end(end);
   }
   ring.finish();
   std::string remarks = applying.on ? "; " + describe(rewriting.tally()) : "";
+  if (flight) {
+    flight->end();
+    finish_on_demand(options, *flight, folder.path, command, end, remarks, simulation);
+    return end.exit_code;
+  }
   if (keep.when != 0 && !ring.is_reached())
     remarks += "; " + options.when + " was never reached: these are the last steps";
   finish(options, std::move(output), command, end, folder.path, static_cast<int64_t>(monotonic_now() - begin), remarks,
@@ -227,6 +319,8 @@ CommandFunction declare_record(CLI::App& sub) {
       "  tapelens record -o runs/%h-%r.tapelens -- python ddp.py   one file for each rank\n"
       "  tapelens record --last 3 -- python train.py\n"
       "  tapelens record --when 'peak>60GiB' -- python train.py\n"
+      "  tapelens record --on-demand -o oom.tapelens -- python train.py\n"
+      "  tapelens record --on-demand -o oom-%h-%r.tapelens -- torchrun --nproc-per-node 8 train.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n"
@@ -278,6 +372,29 @@ CommandFunction declare_record(CLI::App& sub) {
         return parse_peak(text) ? "" : "'" + text + "' is not a condition, like 'peak>60GiB'";
       })
       ->excludes("--steps");
+  auto* on_demand =
+      sub.add_flag("--on-demand", options->on_demand,
+                   "Make a recording of the last steps whenever a request for memory fails, a signal arrives or "
+                   "`tapelens dump` asks, while the program runs on. No file is replaced: after run.tapelens comes "
+                   "run.2.tapelens. A run without such an event leaves no recording")
+          ->excludes("--steps")
+          ->excludes("--marked")
+          ->excludes("--when")
+          ->excludes("--ranks");
+  sub.add_option("--on", options->on,
+                 "The events of --on-demand besides `tapelens dump`, a list separated by commas. A signal is one to "
+                 "tapelens, which does not pass it on")
+      ->type_name("{oom,SIGUSR1,SIGUSR2,none}")
+      ->check([](const std::string& text) -> std::string {
+        return parse_triggers(text) ? "" : "'" + text + "' is not a list of oom, SIGUSR1 and SIGUSR2, or none";
+      })
+      ->capture_default_str()
+      ->needs(on_demand);
+  sub.add_option("--max-dumps", options->max_dumps, "Make at most N recordings on demand, of each rank with %r")
+      ->type_name("N")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->needs(on_demand);
   sub.add_option("--max-size", options->max_size,
                  "Stop recording a process when its spool, the file that it writes during the run, reaches this size")
       ->type_name("SIZE")
@@ -311,17 +428,20 @@ CommandFunction declare_record(CLI::App& sub) {
     if (!bytes || *bytes == 0)
       throw CLI::ValidationError("--max-size", "'" + options->max_size + "' is not a size, like 8GiB");
     RecordOptions ready = *options;
-    if (ready.last.empty() && !ready.when.empty()) ready.last = "3";
+    if (ready.last.empty() && (ready.on_demand || !ready.when.empty())) ready.last = "3";
     if (!ready.last.empty() && *bytes < kLeastRing)
-      throw CLI::ValidationError("--max-size", "with --last and --when it is at least 64MiB");
+      throw CLI::ValidationError("--max-size", "with --last, --when and --on-demand it is at least 64MiB");
     ready.max_size = std::to_string(*bytes);
     ready.is_mode_given = sub.count("--mode") > 0;
     if (has_pattern(ready.output.path)) {
-      const auto output = expand_output(ready.output.path);
+      const std::string rank = rank_of_this_process();
+      // A launcher's own recorder learns the ranks from the spools.
+      ready.is_by_rank = ready.on_demand && rank.empty() && has_rank(ready.output.path);
+      const auto output = expand_output(ready.output.path, ready.is_by_rank ? "ranks" : rank);
       if (!output) throw CLI::ValidationError(output.error().message);
-      ready.output.path = *output;
+      if (!ready.is_by_rank) ready.output.path = *output;
       std::error_code ignored;  // a failure is reported when the output is written
-      fs::create_directories(fs::path(ready.output.path).parent_path(), ignored);
+      fs::create_directories(fs::path(*output).parent_path(), ignored);
     }
     return record(ready, read_applying(sub, options->applying), read_simulating(sub, options->simulating), command);
   };

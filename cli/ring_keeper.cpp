@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/flight_recorder.h"
 #include "cli/messages.h"
 #include "cli/spool_folder.h"
 
@@ -19,8 +20,8 @@ constexpr int kShare = 9;
 
 }  // namespace
 
-RingKeeper::RingKeeper(std::string folder, trace::KeepSteps keep, uint64_t max_bytes)
-    : folder_(std::move(folder)), keep_(keep), max_bytes_(max_bytes) {
+RingKeeper::RingKeeper(std::string folder, trace::KeepSteps keep, uint64_t max_bytes, FlightRecorder* recorder)
+    : folder_(std::move(folder)), keep_(keep), max_bytes_(max_bytes), recorder_(recorder) {
   if (keep_.last == 0) return;
   sigset_t all, before;
   sigfillset(&all);
@@ -60,6 +61,10 @@ void RingKeeper::finish() {
 }
 
 void RingKeeper::look(bool is_end) {
+  if (recorder_ != nullptr) {
+    recorder_->look(is_end);
+    if (is_end) return;  // the spools are not needed any more
+  }
   for (const std::string& path : spools_in(folder_)) {
     Spool& spool = spools_[path];
     const uint64_t bytes = bytes_in(path);
@@ -67,7 +72,7 @@ void RingKeeper::look(bool is_end) {
     const bool is_to_be_seen = keep_.when != 0 && !spool.is_reached && bytes > spool.seen && begin >= spool.not_before;
     if (spool.next_at == UINT64_MAX || (!is_end && bytes < spool.next_at && !is_to_be_seen)) continue;
     spool.seen = bytes;
-    const auto state = trace::leave_out_older_steps(path, keep_);
+    const auto state = trace::leave_out_older_steps(path, recorder_ != nullptr ? recorder_->keep(path) : keep_);
     if (!state) {
       spool.next_at = UINT64_MAX;
       // At the end, sealing reports the same error.

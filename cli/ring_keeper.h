@@ -14,16 +14,19 @@
 
 namespace tapelens::cli {
 
+class FlightRecorder;
+
 class RingKeeper {
  public:
   // `keep.last` 0 keeps all steps. `max_bytes`: the size at which a process stops recording. Once a process exceeds
-  // `keep.when`, it records `keep.last` more steps and then stops.
-  RingKeeper(std::string folder, trace::KeepSteps keep, uint64_t max_bytes);
+  // `keep.when`, it records `keep.last` more steps and then stops. `recorder`: makes recordings on demand between the
+  // removals, and decides for each spool what to keep; may be null.
+  RingKeeper(std::string folder, trace::KeepSteps keep, uint64_t max_bytes, FlightRecorder* recorder = nullptr);
   RingKeeper(const RingKeeper&) = delete;
   RingKeeper& operator=(const RingKeeper&) = delete;
   ~RingKeeper();
 
-  // Call after the command has ended; removes the older steps a last time.
+  // Call after the command has ended; removes the older steps a last time, or makes the last recordings on demand.
   void finish();
   // Call after finish(). Whether any process exceeded `keep.when`.
   bool is_reached() const { return is_reached_; }
@@ -44,6 +47,7 @@ class RingKeeper {
   };
   const trace::KeepSteps keep_;
   const uint64_t max_bytes_;
+  FlightRecorder* const recorder_;
   std::map<std::string, Spool> spools_;
   bool is_reached_ = false;
   base::Mutex lock_;

@@ -32,14 +32,13 @@ std::string host_name() {
   return text;
 }
 
-// The rank that a launcher assigned to this process.
-std::optional<int32_t> own_rank() {
-  for (const char* variable : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-    if (const char* value = getenv(variable)) {
-      if (const auto rank = number_of(value)) return rank;
-    }
+// Whether the path contains one of these patterns.
+bool has_one_of(std::string_view output, std::string_view letters) {
+  for (size_t at = output.find('%'); at != std::string_view::npos && at + 1 < output.size();
+       at = output.find('%', at + 2)) {
+    if (letters.find(output[at + 1]) != std::string_view::npos) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace
@@ -59,15 +58,19 @@ std::optional<RankList> parse_ranks(std::string_view text) {
   }
 }
 
-bool has_pattern(std::string_view output) {
-  for (size_t at = output.find('%'); at != std::string_view::npos && at + 1 < output.size();
-       at = output.find('%', at + 2)) {
-    if (std::string_view("hrp%").find(output[at + 1]) != std::string_view::npos) return true;
+bool has_pattern(std::string_view output) { return has_one_of(output, "hrp%"); }
+bool has_rank(std::string_view pattern) { return has_one_of(pattern, "r"); }
+
+std::string rank_of_this_process() {
+  for (const char* variable : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (const char* value = getenv(variable)) {
+      if (const auto rank = number_of(value)) return std::to_string(*rank);
+    }
   }
-  return false;
+  return {};
 }
 
-trace::Result<std::string> expand_output(const std::string& pattern) {
+trace::Result<std::string> expand_output(const std::string& pattern, const std::string& rank) {
   std::string out;
   for (size_t at = 0; at < pattern.size(); ++at) {
     const char next = pattern[at] == '%' && at + 1 < pattern.size() ? pattern[at + 1] : '\0';
@@ -82,8 +85,8 @@ trace::Result<std::string> expand_output(const std::string& pattern) {
         out += '%';
         break;
       case 'r':
-        if (const auto rank = own_rank()) {
-          out += std::to_string(*rank);
+        if (!rank.empty()) {
+          out += rank;
           break;
         }
         return trace::Error{

@@ -24,10 +24,13 @@ trace::Result<trace::SealSummary> seal_with_summary(trace::SealOptions options, 
 trace::Result<trace::SealSummary> seal_into(trace::OutputOptions output, trace::SealOptions options,
                                             const std::optional<RankList>& ranks, bool has_summary = true);
 
-// Expands "DIR/%h-%r.tapelens" with the name of this host, the rank of this process and its pid. "%%" is a percent
-// sign; any other one stays. The error is of kind usage if the pattern uses the rank and the environment has none
-// (torchrun, Slurm, Open MPI and MPICH set one).
-trace::Result<std::string> expand_output(const std::string& pattern);
+// The rank that a launcher assigned to this process (torchrun, Slurm, Open MPI and MPICH), or an empty text.
+std::string rank_of_this_process();
+// Expands "DIR/%h-%r.tapelens" with the name of this host, the rank and the pid of this process. "%%" is a percent
+// sign; any other one stays. The error is of kind usage if the pattern uses the rank and `rank` is empty.
+trace::Result<std::string> expand_output(const std::string& pattern, const std::string& rank);
+// Whether the pattern uses the rank.
+bool has_rank(std::string_view pattern);
 // Whether the path contains any of these patterns.
 bool has_pattern(std::string_view output);
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/dump_requests.h"
 #include "cli/explanation.h"
 #include "trace/spool_reader.h"
 
@@ -121,6 +122,11 @@ uint64_t bytes_in(const std::string& spool) {
   return (claimed - std::min(claimed, header.released_blocks.load())) * trace::kBlockBytes;
 }
 
+uint64_t failures_in(const std::string& spool) {
+  trace::SpoolHeader header{};
+  return read_header(spool, header) ? header.out_of_memory.load() : 0;
+}
+
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;
   for (const std::string& spool : spools_in(folder)) {
@@ -135,12 +141,14 @@ std::vector<uint32_t> living_processes(const std::string& folder) {
 void remove_sealed_spools(const std::string& folder) {
   remove_spools(folder, /*is_ours=*/false);
   remove_explanation(folder);
+  remove_requests(folder);
   rmdir(folder.c_str());
 }
 
 void remove_spool_folder(const std::string& folder) {
   remove_spools(folder);
   remove_explanation(folder);
+  remove_requests(folder);
   rmdir(folder.c_str());
 }
 

@@ -28,6 +28,9 @@ trace::SpoolState state_of(const std::string& spool);
 // The size of a spool on disk, from its header; 0 if it has no header yet.
 uint64_t bytes_in(const std::string& spool);
 
+// The number of requests of its process that failed for lack of memory, from its header.
+uint64_t failures_in(const std::string& spool);
+
 // Processes whose spools are not finished, and that still run.
 std::vector<uint32_t> living_processes(const std::string& folder);
 

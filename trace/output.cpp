@@ -399,10 +399,16 @@ Status Output::put_in_place() {
     if (auto may = may_write(options_, *target); !may) return may;
     if (const int error = take_mode(file, options_, *target)) return failed(error);
     if (const int error = sync_to_disk(file)) return failed(error);
+    if (options_.is_new && target->exists) return failed(EEXIST);
     if (!target->exists) {
       if (renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target->path.c_str(), RENAME_NOREPLACE) == 0) break;
       if (errno == EEXIST && tries < 3) continue;
       if (errno != EINVAL && errno != ENOSYS) return failed(errno);
+    }
+    if (options_.is_new) {  // the file system cannot rename without replacing, but a link never replaces
+      if (link(part_.c_str(), target->path.c_str()) != 0) return failed(errno);
+      unlink(part_.c_str());
+      break;
     }
     if (std::rename(part_.c_str(), target->path.c_str()) != 0) return failed(errno);
     break;

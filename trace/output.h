@@ -44,6 +44,7 @@ struct OutputOptions {
   bool needs_reader = false;      // a closed reader of a stream is an error: the bytes exist nowhere else
   uint32_t mode = 0;              // mode of a new file; 0: the user's umask decides
   bool sets_mode = false;         // also set the mode of a replaced file, which otherwise keeps its own
+  bool is_new = false;            // replace no file, not even an earlier one of this kind
   std::string option = "-o";      // the option that sets another name, for errors
   std::string spare_folder = {};  // for bytes that go to a stream; empty: $TMPDIR, or /tmp
   // Called with the path of the incomplete file, and with an empty path once that file is gone.

@@ -67,18 +67,23 @@ class OlderSteps {
     std::vector<uint64_t> ends;  // indices of the events that are borders
     uint64_t number = 0;
     spool.for_each_event(
-        [&](const RecordHeader* record, size_t lane, uint64_t) {
+        [&](const RecordHeader* record, size_t lane, uint64_t ticks) {
           if (borders.event(record, lane)) {
             if (borders.starts_anew()) ends.clear();
             ends.push_back(number);
           }
           if (keep.when != 0 && !exceeded_ && live.event(record) > keep.when) exceeded_ = ends.size();
+          if (record->kind == RecordKind::out_of_memory) {
+            failed_at_ = ticks;
+            if (ticks > keep.failed_after && !failed_) failed_ = ends.size();
+          }
           ++number;
         },
         [&](size_t lane) { borders.gap(lane); });
     optimizer_ = borders.optimizer();
     ended_ = ends.size();
-    const uint64_t until = exceeded_.value_or(ended_);
+    // At most the steps that ended: the first tapelens.step() of a program cancels earlier ones.
+    const uint64_t until = std::min({ended_, exceeded_.value_or(ended_), failed_.value_or(ended_)});
     if (until <= keep.last) return;
     count_ = until - keep.last;
     follow(ends[count_ - 1]);
@@ -87,6 +92,7 @@ class OlderSteps {
   uint64_t ended() const { return ended_; }                       // number of steps in the spool that have ended
   uint64_t count() const { return count_; }                       // number of these to remove now
   std::optional<uint64_t> exceeded() const { return exceeded_; }  // number of ended steps when it was exceeded
+  uint64_t failed_at() const { return failed_at_; }               // ticks; 0: no request failed
   uint64_t until() const { return until_; }
   uint32_t optimizer() const { return optimizer_; }
   const StillNeeded& needed() const { return needed_; }
@@ -148,8 +154,8 @@ class OlderSteps {
   const SpoolReader& spool_;
   StillNeeded needed_;
   std::vector<const std::byte*> reached_;  // by lane: end of the last event
-  std::optional<uint64_t> exceeded_;
-  uint64_t ended_ = 0, count_ = 0, until_ = 0;
+  std::optional<uint64_t> exceeded_, failed_;
+  uint64_t ended_ = 0, count_ = 0, until_ = 0, failed_at_ = 0;
   uint32_t optimizer_ = 0;
 };
 
@@ -279,6 +285,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   const OlderSteps older(*spool, keep);
   state.steps = state.steps_left_out + older.ended();
   if (older.exceeded()) state.reached = state.steps_left_out + *older.exceeded();
+  state.failed_at = older.failed_at();
   const auto finished = [&]() -> Result<RingState> {
     // Another reader has the blocks mapped: the next call releases them.
     state.blocks = spool->blocks_on_disk();

@@ -29,6 +29,7 @@ struct RingState {
   uint64_t blocks = 0;              // blocks of the spool that have content
   uint64_t older_bytes = 0;         // size of the file beside it
   std::optional<uint64_t> reached;  // number of ended steps when `KeepSteps::when` was first exceeded
+  uint64_t failed_at = 0;           // ticks of the last request that failed for lack of memory; 0: the spool has none
 };
 
 // The steps to keep.
@@ -37,6 +38,9 @@ struct KeepSteps {
   // Bytes. Once a device has more live bytes than this, keep the last steps before that point and everything after. 0:
   // never.
   uint64_t when = 0;
+  // Ticks. Once a request has failed for lack of memory after this time, keep the last steps before the first such
+  // request and everything after.
+  uint64_t failed_after = UINT64_MAX;
 };
 
 // Removes the other ended steps from the spool. An unreadable spool, or a file system that cannot release space, is an

@@ -147,6 +147,11 @@ ProcessSeal seal_process(const Spool& spool, uint32_t process, SealedWriter& wri
 
 }  // namespace
 
+int32_t rank_of_spool(const std::string& path) {
+  const auto reader = SpoolReader::open(path);
+  return reader ? rank_of(*reader) : -1;
+}
+
 Result<SealSummary> seal(const SealOptions& options) {
   std::vector<Spool> spools;
   SealSummary summary;

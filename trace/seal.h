@@ -50,6 +50,9 @@ struct SealSummary {
   uint64_t spool_bytes = 0, file_bytes = 0;
 };
 
+// The rank of a spool's process; -1 if it has none, or the spool cannot be read.
+int32_t rank_of_spool(const std::string& path);
+
 // Never throws, and trusts no spool: torn data is left out and counted as Loss::torn_block. A process that ran no
 // operator is not in the file. The caller removes the spools.
 Result<SealSummary> seal(const SealOptions& options);

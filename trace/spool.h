@@ -47,6 +47,8 @@ struct SpoolHeader {
   std::atomic<uint64_t> released_blocks;
   // Number of steps after which the recording ends; 0: at the end of the program. Written by `tapelens record --when`.
   std::atomic<uint64_t> stop_after_steps;
+  // Number of requests that failed for lack of memory. Read by `tapelens record --on-demand`.
+  std::atomic<uint64_t> out_of_memory;
 };
 static_assert(sizeof(SpoolHeader) <= kSpoolHeaderBytes);
 

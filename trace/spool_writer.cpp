@@ -194,6 +194,10 @@ void SpoolWriter::count(Loss loss, uint64_t how_many) {
   header_->lost[kind].fetch_add(how_many, std::memory_order_relaxed);
 }
 
+void SpoolWriter::memory_ran_out() {
+  if (header_ != nullptr) header_->out_of_memory.fetch_add(1, std::memory_order_release);
+}
+
 bool SpoolWriter::is_enough(uint64_t steps) const {
   const uint64_t last = header_ != nullptr ? header_->stop_after_steps.load(std::memory_order_relaxed) : 0;
   return last != 0 && steps >= last;

@@ -72,6 +72,8 @@ class SpoolWriter {
   // Callable from any thread; numbers the lane. If the spool was not opened, the lane writes nothing.
   void attach(Lane& lane, uint32_t os_thread);
   void count(Loss loss, uint64_t how_many = 1);  // any thread
+  // A request failed for lack of memory, and its record, if any, is committed. Any thread.
+  void memory_ran_out();
   // Whether `tapelens record` asks to stop after this many steps.
   bool is_enough(uint64_t steps) const;
   // The process ends by itself, with this exit code if known. Lanes that are idle were finished before.

@@ -156,6 +156,11 @@ void searches::memory_ran_out() {
   may_be_due();
 }
 
+void memory_ran_out() {
+  g_spool.memory_ran_out();
+  if (searches::are_wanted()) searches::memory_ran_out();
+}
+
 // Also keeps the names of memory that no watched allocator made.
 bool is_news(uint64_t address, uint32_t name) {
   Shard& shard = all().shard_of(address);

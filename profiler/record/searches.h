@@ -39,9 +39,7 @@ inline void are_alive(c10::Device device, uint64_t bytes) {
   if (searches::are_wanted()) [[unlikely]]
     searches::are_alive(device, bytes);
 }
-inline void memory_ran_out() {
-  if (searches::are_wanted()) [[unlikely]]
-    searches::memory_ran_out();
-}
+// A request for memory has failed, and its record, if any, is written.
+void memory_ran_out();
 
 }  // namespace tapelens::record

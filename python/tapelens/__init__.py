@@ -16,15 +16,16 @@ from tapelens._recorded import is_recorded, region, start, step, stop
 from tapelens._recording import Held, Peak, Process, Recording, Table, Tables, open
 
 if TYPE_CHECKING:
+    from tapelens._flight_recorder import flight_recorder
     from tapelens._scalars import log_scalars, log_to_wandb, scalars
     from tapelens.parquet import to_parquet
 
 __version__ = "0.1.0"
-__all__ = ["Error", "Held", "Peak", "Process", "Recording", "Table", "Tables", "UsageError", "is_recorded",
+__all__ = ["Error", "Held", "Peak", "Process", "Recording", "Table", "Tables", "UsageError", "flight_recorder", "is_recorded",
            "log_scalars", "log_to_wandb", "open", "region", "scalars", "start", "step", "stop", "to_parquet"]
 
 # Loaded on first use, with their imports.
-_LATER = {"log_scalars": "tapelens._scalars", "log_to_wandb": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
+_LATER = {"flight_recorder": "tapelens._flight_recorder", "log_scalars": "tapelens._scalars", "log_to_wandb": "tapelens._scalars", "scalars": "tapelens._scalars", "to_parquet": "tapelens.parquet",
           "load_ipython_extension": "tapelens._ipython"}
 
 

@@ -17,6 +17,11 @@ _ASK, _STEP, _START, _STOP = range(4)  # enum tapelens_mark_kind of profiler/inj
 _mark: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "tapelens_mark", None)
 
 
+def is_preloaded() -> bool:
+    """Whether this process was started by `tapelens record` or `tapelens run`."""
+    return _mark is not None
+
+
 def is_recorded() -> bool:
     """Whether this process is recorded now."""
     return _mark is not None and bool(_mark(_ASK))

@@ -190,6 +190,6 @@ def test_what_does_not_go_together():
                           (["--when", "60GiB"], "'60GiB' is not a condition, like 'peak>60GiB'"),
                           (["--when", "peak>0"], "is not a condition"), (["--when", "peak>1GiB", "--steps", "1:"], "excludes"),
                           (["--last", "x"], "'x' is not a number of steps"),
-                          (["--last", "3", "--max-size", "10MiB"], "with --last and --when it is at least 64MiB")]:
+                          (["--last", "3", "--max-size", "10MiB"], "with --last, --when and --on-demand it is at least 64MiB")]:
         run = harness.bare([harness.BINARY, "record", *options, "--", "true"])
         assert run.code == 2 and said in run.stderr and run.stderr.count("\n") == 1, run.stderr

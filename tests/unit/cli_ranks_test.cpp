@@ -115,10 +115,14 @@ TEST_F(RanksOfAJob, APatternWithoutARankIsAnErrorBeforeTheCommandRuns) {
 }
 
 TEST(Patterns, AreThreeAndAnythingElseStays) {
-  EXPECT_EQ(*cli::expand_output("50%.tapelens"), "50%.tapelens");
-  EXPECT_EQ(*cli::expand_output("a%%h"), "a%h");
-  EXPECT_EQ(*cli::expand_output("%p"), std::to_string(getpid()));
-  EXPECT_EQ(*cli::expand_output("%x%"), "%x%");
+  EXPECT_EQ(*cli::expand_output("50%.tapelens", ""), "50%.tapelens");
+  EXPECT_EQ(*cli::expand_output("a%%h", ""), "a%h");
+  EXPECT_EQ(*cli::expand_output("%p", ""), std::to_string(getpid()));
+  EXPECT_EQ(*cli::expand_output("%x%", ""), "%x%");
+  EXPECT_EQ(*cli::expand_output("%r.tapelens", "7"), "7.tapelens");
+  EXPECT_FALSE(cli::expand_output("%r.tapelens", ""));
+  EXPECT_TRUE(cli::has_rank("%h-%r"));
+  EXPECT_FALSE(cli::has_rank("%%r-%h"));
   EXPECT_FALSE(cli::has_pattern("50%.tapelens"));
   EXPECT_TRUE(cli::has_pattern("x%r"));
   EXPECT_FALSE(cli::has_pattern("100%"));

@@ -87,6 +87,24 @@ TEST_F(Outputs, ItsOwnIsReplacedAndAUsersIsNot) {
   EXPECT_EQ(content(in("a")), "new\nWritten by a test\n");
 }
 
+TEST_F(Outputs, ANewFileReplacesNoneThatAppearsMeanwhile) {
+  OutputOptions options = to("a");
+  options.is_new = true;
+  EXPECT_TRUE(write(options));
+  const Status again = write(options, "newer");
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("File exists"), std::string::npos) << again.error().message;
+  EXPECT_EQ(content(in("a")), "new\nWritten by a test\n");
+  options.path = in("b");
+  auto output = Output::open(options);
+  ASSERT_TRUE(output);
+  EXPECT_TRUE(output->write("late"));
+  EXPECT_TRUE(write(to("b")));
+  EXPECT_FALSE(output->finish());
+  EXPECT_EQ(content(in("b")), "new\nWritten by a test\n");
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(Outputs, AnEmptyFileIsReplacedAndStaysOneWhereNothingIsWritten) {
   put(in("a"), "");
   EXPECT_TRUE(write(to("a"), ""));

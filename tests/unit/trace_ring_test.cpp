@@ -124,6 +124,35 @@ TEST(Ring, KeepsTheStepsAroundTheFirstTimeThatMoreIsAlive) {
   EXPECT_EQ(r.rows(Table::optimizer_steps, {}), 22U);
 }
 
+TEST(Ring, KeepsTheStepsBeforeTheFirstFailedRequestUntilItIsHandled) {
+  SpoolBuilder b;
+  KeepSteps keep{.last = 2, .failed_after = 0};
+  const auto trim = [&] { return leave_out_older_steps(b.path(), keep); };
+  for (uint64_t step = 0; step < 20; ++step) {
+    if (step == 10 || step == 12) b.op("aten::empty").out_of_memory(512, 100, 200).end_op();
+    b.op("aten::mm").alloc(0x10, 300).end_op().free(0x10).optimizer("SGD").end_optimizer();
+    if (step == 9) {
+      const auto before = trim();
+      ASSERT_TRUE(before);
+      EXPECT_EQ(before->steps_left_out, 8U);
+      EXPECT_EQ(before->failed_at, 0U);
+    }
+  }
+  const auto failed = trim();
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->steps_left_out, 8U);
+  EXPECT_EQ(failed->steps, 20U);
+  EXPECT_GT(failed->failed_at, 0U);
+  EXPECT_FALSE(failed->reached) << "that is the limit of live bytes";
+  EXPECT_EQ(b.seal().rows(Table::out_of_memory, {}), 2U);
+  keep.failed_after = failed->failed_at;
+  const auto handled = trim();
+  ASSERT_TRUE(handled);
+  EXPECT_EQ(handled->steps_left_out, 18U);
+  EXPECT_EQ(handled->failed_at, failed->failed_at) << "until now they were in the spool";
+  EXPECT_EQ(b.seal().rows(Table::out_of_memory, {}), 0U);
+}
+
 TEST(Ring, WhatWasAliveIsNamed) {
   SpoolBuilder b;
   const uint32_t stack = b.stack({b.frame("train.py", 12, "train")});
