@@ -83,11 +83,11 @@ void examine_python(Findings& findings, const std::string& python, const std::st
                  "Name the interpreter that trains: tapelens doctor -- PYTHON");
     return;
   }
-  if (facts.major == 3 && facts.minor >= 10 && facts.minor <= 14) {
+  if (facts.major == 3 && facts.minor >= 10 && facts.minor <= 15) {
     findings.good("Python " + facts.version + ", " + facts.executable);
   } else {
     findings.note("Python " + facts.version + ", " + facts.executable +
-                  ": recorded without Python stacks, which need CPython 3.10 to 3.14");
+                  ": recorded without Python stacks, which need CPython 3.10 to 3.15");
   }
   if (facts.torch.empty()) {
     findings.bad("that Python has no PyTorch",

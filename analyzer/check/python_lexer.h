@@ -1,4 +1,4 @@
-// Tokens of Python 3.8 to 3.14, as far as matching statements needs them. A string is one token. So is an f-string or a
+// Tokens of Python 3.8 to 3.15, as far as matching statements needs them. A string is one token. So is an f-string or a
 // t-string with all its fields: since 3.12 (PEP 701) these may contain the string's own quotes, comments and line
 // breaks. Text that was valid before 3.12 yields the same tokens.
 #pragma once

@@ -13,7 +13,7 @@ import sys
 
 import jsonschema
 
-PYTHON = sys.executable
+PYTHON = os.environ.get("TAPELENS_TRIED_PYTHON", sys.executable)  # of the programs: scripts/try-python sets another one
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SAMPLES = ROOT / "samples"

@@ -139,6 +139,41 @@ for _ in range(5):
 """, "        validation.append(model(torch.randn(512, 256)).square().mean())"),
 }
 
+# Programs in the grammar of a newer Python: its minor version, the program, a line that the patch adds.
+GRAMMARS = {
+    "type_parameters": (12, HEAD + """\
+type Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+def built[T: nn.Module](kind: type[T], width: int = 256) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(width, width), kind(), nn.Linear(width, 10))
+
+
+model = built(nn.Tanh)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses: list[torch.Tensor] = []
+for number in range(6):
+    batch: Batch = torch.randn(512, 256), torch.randint(0, 10, (512,))
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(batch[0]), batch[1])
+    loss.backward()
+    optimizer.step()
+    losses.append(loss)
+    print(f"{f"{"step"} {number}"}: {losses[-1].item()!r}")
+print(len(losses), sum(losses) > 0)
+""", "losses.append(loss.detach())"),
+    "templates": (14, CLASSIFIER.format(before="total = 0", behind="total += loss", after="""\
+try:
+    label = t"sum {float(total):{".3"}f} of {"losses"}"
+    print(label.strings, label.interpolations[0].format_spec)
+except ValueError, TypeError:
+    raise
+print(float(total) > 0)"""), "total += loss.detach()"),
+    "lazy_imports": (15, "lazy import json\n" + CLASSIFIER.format(before="rows, total = [[1], [2]], 0", behind="total += loss", after="""\
+print(json.dumps([*row for row in rows]))
+print(float(total) > 0)"""), "total += loss.item()"),
+}
+
 
 def git(folder, *arguments):
     done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
@@ -171,7 +206,19 @@ def advised(repository, target, *options):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, sarif_schema):  # noqa: F811
-    check, text, added = PROGRAMS[name]
+    is_taken_and_mends(*PROGRAMS[name], repository, tmp_path, sarif_schema)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_the_patch_of_a_program_in_a_newer_grammar(name, repository, tmp_path, sarif_schema):  # noqa: F811
+    minor, text, added = GRAMMARS[name]
+    version = harness.bare([harness.PYTHON, "-c", "import sys; print(sys.version_info[1])"], check=True).stdout
+    if int(version) < minor:
+        pytest.skip(f"needs Python 3.{minor}: scripts/try-python")
+    is_taken_and_mends("retained-graph", text, added, repository, tmp_path, sarif_schema)
+
+
+def is_taken_and_mends(check, text, added, repository, tmp_path, schema):
     program = repository / "src/train.py"
     program.write_text(text, encoding="utf-8")
     before = recorded(repository, tmp_path / "before")
@@ -182,7 +229,7 @@ def test_a_patch_is_taken_and_mends_what_was_found(name, repository, tmp_path, s
     patch.write_text(finding["fix"]["patch"], encoding="utf-8")
 
     log = sarif(tmp_path / "before", cwd=repository)
-    sarif_schema.validate(log)
+    schema.validate(log)
     (fixed,) = [r for r in log["runs"][0]["results"] if finding["id"] in r["partialFingerprints"].values()]
     (change,) = fixed["fixes"][0]["artifactChanges"]
     assert change["artifactLocation"]["uri"] == "src/train.py"
