@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1U, kMostSyntheticThreads));
   app.add_option("--kept", options.kept, "Tensors of each step that the program never frees");
   app.add_option("--processes", options.processes, "Processes with the same work")->check(CLI::Range(1U, 1024U));
-  app.add_flag("--foreach", options.foreach_optimizer, "Update parameters with operators over 2048 of them, not one by one");
+  app.add_flag("--foreach", options.foreach_optimizer,
+               "Update parameters with operators over 2048 of them, not one by one");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
