@@ -42,7 +42,7 @@ constexpr Shape kShapes[] = {
     {"Parameters", [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 1500}; }},
     {"ParametersUpdatedTogether",
      [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 1500, .foreach_optimizer = true}; }},
-    {"Depth", [](uint32_t n) { return SyntheticOptions{.steps = 40, .layers = 1, .depth = n * 800}; }},
+    {"Depth", [](uint32_t n) { return SyntheticOptions{.steps = 160, .layers = 1, .depth = n * 250}; }},
     {"Threads", [](uint32_t n) { return SyntheticOptions{.steps = 100, .layers = 1, .threads = n * 1000}; }},
     {"LiveTensors", [](uint32_t n) { return SyntheticOptions{.steps = 300, .layers = 1, .kept = n * 100}; }},
     {"StepsThatKeepTensors", [](uint32_t n) { return SyntheticOptions{.steps = n * 1500, .layers = 1, .kept = 10}; }},
