@@ -2,6 +2,7 @@
 // each table and each export take at most 2.3 times as long.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -91,7 +92,8 @@ void add_checks(const run::Run& run, advise::Checks& checks, Costs& costs) {
       for (const auto& entry : checks.entries()) {
         advise::AdviceOptions only;
         only.checks.emplace_back(entry.check->info().id);
-        costs["check " + only.checks[0]] += testing::seconds_of([&] { advise(device->analysis(), checks, only); });
+        costs["check " + only.checks[0]] +=
+            testing::seconds_of([&] { advise::advise(device->analysis(), checks, only); });
       }
     }
   }
@@ -134,6 +136,9 @@ void add_tables(const run::Run& run, Costs& costs) {
       });
 }
 
+constexpr std::array kBy = {compare::By::line, compare::By::field, compare::By::module, compare::By::category,
+                            compare::By::op};
+
 void add_comparisons(const run::Run& run, advise::Checks& checks, Costs& costs) {
   const auto no_text = [](const compare::SourceVersion&) { return std::optional<std::string>(); };
   std::optional<compare::RunFigures> figures;
@@ -150,8 +155,6 @@ void add_comparisons(const run::Run& run, advise::Checks& checks, Costs& costs) 
     comparison = std::move(*compared);
   });
   if (!comparison) return;
-  constexpr compare::By kBy[] = {compare::By::line, compare::By::field, compare::By::module, compare::By::category,
-                                 compare::By::op};
   for (const compare::DiffFormat& format : compare::kDiffFormats)
     costs[std::string("difference as ") + format.name] =
         testing::seconds_of([&] { format.render(*comparison, kBy, {}); });
