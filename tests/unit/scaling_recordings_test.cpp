@@ -39,15 +39,15 @@ struct Shape {
 };
 
 constexpr Shape kShapes[] = {
-    {"Steps", [](uint32_t n) { return SyntheticOptions{.steps = n * 8000, .layers = 1}; }},
-    {"Parameters", [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 1500}; }},
+    {"Steps", [](uint32_t n) { return SyntheticOptions{.steps = n * 1500, .layers = 1}; }},
+    {"Parameters", [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 300}; }},
     {"ParametersUpdatedTogether",
-     [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 1500, .foreach_optimizer = true}; }},
-    {"Depth", [](uint32_t n) { return SyntheticOptions{.steps = 160, .layers = 1, .depth = n * 250}; }},
-    {"Threads", [](uint32_t n) { return SyntheticOptions{.steps = 100, .layers = 1, .threads = n * 1000}; }},
-    {"LiveTensors", [](uint32_t n) { return SyntheticOptions{.steps = 300, .layers = 1, .kept = n * 100}; }},
-    {"StepsThatKeepTensors", [](uint32_t n) { return SyntheticOptions{.steps = n * 1500, .layers = 1, .kept = 10}; }},
-    {"Processes", [](uint32_t n) { return SyntheticOptions{.steps = 20, .layers = 3, .processes = n * 20}; }},
+     [](uint32_t n) { return SyntheticOptions{.steps = 3, .layers = n * 300, .foreach_optimizer = true}; }},
+    {"Depth", [](uint32_t n) { return SyntheticOptions{.steps = 60, .layers = 1, .depth = n * 150}; }},
+    {"Threads", [](uint32_t n) { return SyntheticOptions{.steps = 50, .layers = 1, .threads = n * 400}; }},
+    {"LiveTensors", [](uint32_t n) { return SyntheticOptions{.steps = 100, .layers = 1, .kept = n * 80}; }},
+    {"StepsThatKeepTensors", [](uint32_t n) { return SyntheticOptions{.steps = n * 600, .layers = 1, .kept = 10}; }},
+    {"Processes", [](uint32_t n) { return SyntheticOptions{.steps = 10, .layers = 3, .processes = n * 12}; }},
 };
 void PrintTo(const Shape& shape, std::ostream* to) { *to << shape.name; }
 
