@@ -1,20 +1,18 @@
 // tapelens-bench-advising [EVENTS]: time of the checks and the what-if replay on one core, and memory of the whole of
-// `tapelens advise`. The replay removes every second save, and the saves of one node type.
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// `tapelens advise`. The replay removes every second save, and the saves of one node type. Also the exponents of both:
+// how they grow from a recording with half the events.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/run/peak_device.h"
 #include "analyzer/run/run.h"
+#include "bench/measured.h"
 #include "plugins/builtin.h"
 #include "testing/synthetic.h"
 
@@ -93,31 +91,37 @@ int advise(const std::string& path) {
   return 0;
 }
 
-int run(uint64_t events) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
-  sched_setaffinity(0, sizeof(one), &one);
+struct Measured {
+  double events;
+  Cost cost;
+};
+
+std::optional<Measured> measure(uint64_t events) {
   const auto recording = testing::SyntheticRecording::make({.events = events});
   if (!recording) {
     std::fprintf(stderr, "%s\n", recording.error().message.c_str());
-    return 1;
+    return std::nullopt;
   }
   std::printf("%-44s %9llu\n", "events", static_cast<unsigned long long>((*recording).events()));
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    const int code = advise((*recording).path());
-    std::fflush(stdout);
-    _exit(code);
-  }
-  int status = 0;
-  struct rusage usage {};
-  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+  const auto cost = cost_in_child([&] { return advise((*recording).path()); });
+  if (!cost) {
     std::fprintf(stderr, "the advice failed\n");
-    return 1;
+    return std::nullopt;
   }
-  std::printf("%-44s %9.1f MiB\n", "resident at most", static_cast<double>(usage.ru_maxrss) / 1024);
+  std::printf("%-44s %9.3f s\n", "processor time", cost->seconds);
+  std::printf("%-44s %9.1f MiB\n", "resident at most", cost->mib);
+  return Measured{static_cast<double>((*recording).events()), *cost};
+}
+
+int run(uint64_t events) {
+  stay_on_this_core();
+  const auto half = measure(events / 2);
+  const auto whole = half ? measure(events) : std::nullopt;
+  if (!whole) return 1;
+  std::printf("%-44s %9.2f\n", "exponent of processor time",
+              exponent(half->events, half->cost.seconds, whole->events, whole->cost.seconds));
+  std::printf("%-44s %9.2f\n", "exponent of resident memory",
+              exponent(half->events, half->cost.mib, whole->events, whole->cost.mib));
   return 0;
 }
 
@@ -126,7 +130,7 @@ int run(uint64_t events) {
 
 int main(int argc, char** argv) {
   const uint64_t events = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
-  if (argc > 2 || events == 0) {
+  if (argc > 2 || events < 2) {
     std::fprintf(stderr, "usage: tapelens-bench-advising [EVENTS]\n");
     return 2;
   }

@@ -1,13 +1,13 @@
 // tapelens-bench-reading [EVENTS]: the speed of sealing and reading a recording on one core, and the recording's size.
-#include <sched.h>
-#include <sys/resource.h>
-
+// Also the exponents of both: how the processor time grows from a recording with half the events.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "bench/measured.h"
 #include "testing/synthetic.h"
 #include "trace/recording.h"
 #include "trace/seal.h"
@@ -21,16 +21,15 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-int run(uint64_t events, bool shows_columns) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
-  sched_setaffinity(0, sizeof(one), &one);
+struct Measured {
+  double events, sealing, reading;  // seconds of processor time
+};
 
+std::optional<Measured> measure(uint64_t events, bool shows_columns) {
   std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     std::perror("a temporary folder");
-    return 1;
+    return std::nullopt;
   }
   const struct Remover {
     std::string path;
@@ -45,7 +44,7 @@ int run(uint64_t events, bool shows_columns) {
   const auto written = testing::write_synthetic_spool(folder + "/1.spool", options);
   if (!written) {
     std::fprintf(stderr, "%s\n", written.error().message.c_str());
-    return 1;
+    return std::nullopt;
   }
   const auto count = static_cast<double>(written->events);
   std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>(written->steps));
@@ -53,12 +52,15 @@ int run(uint64_t events, bool shows_columns) {
   SealOptions to_seal;
   to_seal.directory = folder;
   to_seal.output = folder + "/run.tapelens";
+  Measured measured{count, 0, 0};
   auto begin = std::chrono::steady_clock::now();
+  double processor_begin = processor_seconds();
   const auto summary = seal(to_seal);
   const double sealing = seconds_since(begin);
+  measured.sealing = processor_seconds() - processor_begin;
   if (!summary) {
     std::fprintf(stderr, "%s\n", summary.error().message.c_str());
-    return 1;
+    return std::nullopt;
   }
   for (const auto& loss : summary->losses)
     std::printf("lost: kind %d, %llu times\n", static_cast<int>(loss.kind),
@@ -70,10 +72,11 @@ int run(uint64_t events, bool shows_columns) {
   std::printf("%-34s %12.2f  (%.2f s)\n", "million events sealed a second", count / sealing / 1e6, sealing);
 
   begin = std::chrono::steady_clock::now();
+  processor_begin = processor_seconds();
   auto recording = Recording::open(to_seal.output);
   if (!recording) {
     std::fprintf(stderr, "%s\n", recording.error().message.c_str());
-    return 1;
+    return std::nullopt;
   }
   const double opening = seconds_since(begin);
   uint64_t values = 0;
@@ -86,10 +89,24 @@ int run(uint64_t events, bool shows_columns) {
                   1e3 * seconds_since(column_begin));
   });
   const double reading = seconds_since(begin);
+  measured.reading = processor_seconds() - processor_begin;
   std::printf("%-34s %12.2f  (%.2f s, opened in %.2f s, %llu values)\n", "million events decoded a second",
               count / reading / 1e6, reading, opening, static_cast<unsigned long long>(values));
   std::printf("%-34s %12.1f  (the spool's mapped pages among them)\n", "MiB resident at most, sealing",
               static_cast<double>(usage.ru_maxrss) / 1024);
+  return measured;
+}
+
+int run(uint64_t events, bool shows_columns) {
+  stay_on_this_core();
+  const auto half = measure(events / 2, false);
+  const auto whole = half ? measure(events, shows_columns) : std::nullopt;
+  if (!whole) return 1;
+  const auto print = [&](const char* what, double Measured::*seconds) {
+    std::printf("%-34s %12.2f\n", what, exponent(half->events, *half.*seconds, whole->events, *whole.*seconds));
+  };
+  print("exponent of sealing", &Measured::sealing);
+  print("exponent of reading", &Measured::reading);
   return 0;
 }
 
@@ -107,7 +124,7 @@ int main(int argc, char** argv) {
       events = std::strtoull(argument.c_str(), nullptr, 10);
     }
   }
-  if (events == 0) {
+  if (events < 2) {
     std::fprintf(stderr, "usage: tapelens-bench-reading [EVENTS] [--columns]\n");
     return 2;
   }

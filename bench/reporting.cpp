@@ -1,16 +1,14 @@
 // tapelens-bench-reporting [EVENTS]: the speed of loading and analysing a recording on one core, and the memory of the
-// whole `tapelens report`: open, load, peak, holders, groups, steps, text.
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// whole `tapelens report`: open, load, peak, holders, groups, steps, text. Also the exponents of time and memory: how
+// they grow from a recording with half the events.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "analyzer/report/report.h"
+#include "bench/measured.h"
 #include "testing/synthetic.h"
 
 namespace tapelens::bench {
@@ -20,7 +18,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Makes one report in a child process, so that the measured memory is only its own. Returns its exit code.
+// Makes one report. Returns the exit code of the child process that makes it.
 int report(const std::string& path, double events) {
   auto begin = std::chrono::steady_clock::now();
   const auto opened = run::Run::open(path);
@@ -41,33 +39,38 @@ int report(const std::string& path, double events) {
   return 0;
 }
 
-int run(uint64_t events) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);
-  sched_setaffinity(0, sizeof(one), &one);
+struct Measured {
+  double events;
+  Cost cost;
+};
 
+std::optional<Measured> measure(uint64_t events) {
   const auto recording = testing::SyntheticRecording::make({.events = events});
   if (!recording) {
     std::fprintf(stderr, "%s\n", recording.error().message.c_str());
-    return 1;
+    return std::nullopt;
   }
   const auto count = static_cast<double>((*recording).events());
   std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>((*recording).steps()));
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    const int code = report((*recording).path(), count);
-    std::fflush(stdout);
-    _exit(code);
-  }
-  int status = 0;
-  struct rusage usage {};
-  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+  const auto cost = cost_in_child([&] { return report((*recording).path(), count); });
+  if (!cost) {
     std::fprintf(stderr, "the report failed\n");
-    return 1;
+    return std::nullopt;
   }
-  std::printf("%-34s %12.1f\n", "MiB resident at most", static_cast<double>(usage.ru_maxrss) / 1024);
+  std::printf("%-34s %12.3f\n", "seconds of processor time", cost->seconds);
+  std::printf("%-34s %12.1f\n", "MiB resident at most", cost->mib);
+  return Measured{count, *cost};
+}
+
+int run(uint64_t events) {
+  stay_on_this_core();
+  const auto half = measure(events / 2);
+  const auto whole = half ? measure(events) : std::nullopt;
+  if (!whole) return 1;
+  std::printf("%-34s %12.2f\n", "exponent of processor time",
+              exponent(half->events, half->cost.seconds, whole->events, whole->cost.seconds));
+  std::printf("%-34s %12.2f\n", "exponent of resident memory",
+              exponent(half->events, half->cost.mib, whole->events, whole->cost.mib));
   return 0;
 }
 
@@ -76,7 +79,7 @@ int run(uint64_t events) {
 
 int main(int argc, char** argv) {
   const uint64_t events = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
-  if (argc > 2 || events == 0) {
+  if (argc > 2 || events < 2) {
     std::fprintf(stderr, "usage: tapelens-bench-reporting [EVENTS]\n");
     return 2;
   }

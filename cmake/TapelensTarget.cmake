@@ -2,9 +2,11 @@ include(TextHeader)
 
 # tapelens_library(NAME sources... [LINK libraries...] [PRIVATE libraries...]): one static library a folder,
 # with the project's warnings, the repository as include root.
+# Warnings are errors in the presets and the scripts (CMAKE_COMPILE_WARNING_AS_ERROR). Other builds, such as packages,
+# may use compilers with warnings that this project has not seen.
 add_library(tapelens_options INTERFACE)
 # GCC 12 reports overlaps in std::string that do not exist (PR 105651).
-target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
+target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 if(CMAKE_UNITY_BUILD)
   # Local names may hide names of other files in a unity build. The preset dev compiles each file separately and has this
@@ -19,9 +21,8 @@ if(TAPELENS_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND TAPELENS_SANITIZE STREQUAL "address,undefined")
     set(_left_out -fno-sanitize=null,alignment)
   endif()
-  # Instrumented code confuses GCC's warnings (its manual says so). They are errors only in the other presets.
   target_compile_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE} -fno-omit-frame-pointer
-                                                   -fno-sanitize-recover=all -Wno-error ${_left_out})
+                                                   -fno-sanitize-recover=all ${_left_out})
   target_link_options(tapelens_options INTERFACE -fsanitize=${TAPELENS_SANITIZE})
 endif()
 

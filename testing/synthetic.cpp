@@ -1,12 +1,18 @@
 // See synthetic.h. A step has a forward through the layers (operators, activations, nodes, saves), a backward in
-// reverse (evaluations, gradients, frees of activations), and the optimizer's operators. A second thread loads batches
+// reverse (evaluations, gradients, frees of activations), and the optimizer's operators. Other threads load batches
 // concurrently.
 #include "testing/synthetic.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "trace/record.h"
@@ -44,6 +50,7 @@ constexpr OperatorKind kLayer[] = {
     {"aten::add", nullptr, "AddBackward0", {nullptr, nullptr}, false, kActivation},
 };
 constexpr size_t kOperatorsOfLayer = std::size(kLayer);
+constexpr uint32_t kAdd = 8;  // of kLayer
 
 // Allocates addresses like an allocator: the last freed address comes first.
 class Addresses {
@@ -68,23 +75,25 @@ class Addresses {
 
 class Program {
  public:
-  Program(SpoolWriter& writer, const SyntheticOptions& options) : layers_(options.layers) {
+  Program(SpoolWriter& writer, const SyntheticOptions& options, uint32_t rank)
+      : options_(options), layers_(options.layers), loaders_(options.threads) {
     writer.attach(main_, 1000);
-    writer.attach(loader_, 1001);
+    for (uint32_t i = 0; i < options.threads; ++i) writer.attach(loaders_[i], 1001 + i);
     ticks_ = ticks_now();
-    intern_all();
+    intern_all(rank);
     make_parameters();
   }
 
   void step() {
-    load_batch();
+    load_batches();
+    keep();
     forward();
     backward();
     optimize();
   }
   void finish() {
     main_.finish();
-    loader_.finish();
+    for (Lane& loader : loaders_) loader.finish();
   }
   uint64_t events() const { return events_; }
 
@@ -149,11 +158,16 @@ class Program {
   struct Names {
     uint32_t op, inside, node, fields[2];
   };
-  void intern_all() {
+  void intern_all(uint32_t rank) {
     device_name_ = string("cpu");
     put(main_, DeviceRecord{header<DeviceRecord>(RecordKind::device, 0, 1), device_name_, 0});
     const uint32_t key = string("torch_version"), value = string("2.15.0");
     put(main_, InformationRecord{header<InformationRecord>(RecordKind::information, 0, key), value, 0});
+    if (options_.processes > 1)
+      for (const auto& [name, number] : {std::pair{"rank", rank}, {"world_size", options_.processes}}) {
+        const uint32_t id = string(name), text = string(std::to_string(number).c_str());
+        put(main_, InformationRecord{header<InformationRecord>(RecordKind::information, 0, id), text, 0});
+      }
     for (const OperatorKind& kind : kLayer) {
       const auto optional = [&](const char* text) { return text != nullptr ? string(text) : 0; };
       names_.push_back({string(kind.name),
@@ -168,6 +182,8 @@ class Program {
     add_ = string("aten::add_");
     addcdiv_ = string("aten::addcdiv_");
     empty_ = string("aten::empty");
+    foreach_add_ = string("aten::_foreach_add_");
+    foreach_addcdiv_ = string("aten::_foreach_addcdiv_");
     layout_type_ = string("float32");
     for (uint32_t i = 1; i <= 40; ++i) {
       const int64_t width = 32 * int64_t{i};
@@ -182,8 +198,14 @@ class Program {
       return frames;
     };
     const uint32_t outer[3] = {frame(file, 10), frame(file, 20), frame(file, 30)};
+    std::string prefix = "Model";
+    for (uint32_t level = 0; level < options_.depth; ++level) {
+      prefix += ".sub";
+      put(main_,
+          ModuleRecord{header<ModuleRecord>(RecordKind::module, 0, layers_ + level + 1), string(prefix.c_str()), type});
+    }
     for (uint32_t layer = 0; layer < layers_; ++layer) {
-      const uint32_t path = string(("Model.blocks." + std::to_string(layer)).c_str());
+      const uint32_t path = string((prefix + ".blocks." + std::to_string(layer)).c_str());
       put(main_, ModuleRecord{header<ModuleRecord>(RecordKind::module, 0, layer + 1), path, type});
       for (uint32_t kind = 0; kind < kOperatorsOfLayer; ++kind) {
         const uint32_t stack[4] = {layer == 0 ? frame(model_file, 100 + kind) : 4 + kind, outer[0], outer[1], outer[2]};
@@ -205,19 +227,34 @@ class Program {
       op(main_, empty_, {}, 1, UINT64_MAX);
       parameters_.push_back({allocate(main_, kParameterBytes), 0x10000 + i * 64});
       end_op(main_);
-      put(main_, RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(Role::parameter), layout_type_),
-                            tick(), parameters_.back().storage, kParameterBytes, 0});
+      const uint32_t name = string(
+          (std::to_string(i / kOperatorsOfLayer) + "." + std::to_string(i % kOperatorsOfLayer) + ".weight").c_str());
+      put(main_, RoleRecord{header<RoleRecord>(RecordKind::role, static_cast<uint8_t>(Role::parameter), name), tick(),
+                            parameters_.back().storage, kParameterBytes, 0});
     }
   }
 
-  void load_batch() {
-    op(loader_, empty_, {}, 1, UINT64_MAX);
-    batch_ = {allocate(loader_, kActivation), kActivation};
-    end_op(loader_);
+  void load_batches() {
+    for (Lane& loader : loaders_) {
+      op(loader, empty_, {}, 1, UINT64_MAX);
+      batches_.push_back({allocate(loader, kActivation), kActivation});
+      end_op(loader);
+    }
+  }
+  void keep() {
+    for (uint32_t i = 0; i < options_.kept; ++i) {
+      op(main_, sum_, {&batches_[0].address, 1}, 1, UINT64_MAX);
+      allocate(main_, 4096);
+      end_op(main_);
+    }
   }
 
   void forward() {
-    uint64_t current = batch_.address, last_node = 0;
+    uint64_t current = batches_[0].address, last_node = 0;
+    for (uint32_t level = 0; level < options_.depth; ++level) {
+      event(RecordKind::module_begin, 0, layers_ + level + 1);
+      current = forward_operator(0, kAdd, {}, current, last_node);
+    }
     for (uint32_t layer = 0; layer < layers_; ++layer) {
       event(RecordKind::module_begin, 0, layer + 1);
       for (uint32_t kind = 0; kind < kOperatorsOfLayer; ++kind) {
@@ -226,6 +263,7 @@ class Program {
       }
       event(RecordKind::module_end);
     }
+    for (uint32_t level = 0; level < options_.depth; ++level) event(RecordKind::module_end);
   }
 
   uint64_t forward_operator(uint32_t layer, uint32_t kind, const Parameter& parameter, uint64_t input,
@@ -238,7 +276,7 @@ class Program {
       op(main_, n.inside, {inputs + (k.has_parameter ? 1 : 0), 1}, 0, sequence_);
       end_op(main_);
     }
-    Node node{0x20000000 + ++made_ % 4096 * 320, kind, layer, {}};
+    Node node{0x20000000 + ++made_ % most_nodes_ * 320, kind, layer, {}};
     uint64_t output = input;
     if (k.bytes > 0) {
       output = allocate(main_, k.bytes);
@@ -299,16 +337,30 @@ class Program {
           NodeReleaseRecord{header<NodeReleaseRecord>(RecordKind::node_release, kNodeDied, 0), tick(), node.address});
     }
     release(gradient.address, gradient.bytes);
-    release(batch_.address, batch_.bytes);
+    for (const Block& batch : batches_) release(batch.address, batch.bytes);
+    batches_.clear();
     event(RecordKind::backward_end);
   }
 
+  void update_together() {
+    std::vector<uint64_t> inputs;
+    for (const Parameter& parameter : parameters_)
+      if (parameter.storage != 0) inputs.insert(inputs.end(), {parameter.storage, parameter.gradient});
+    constexpr size_t kMost = 4096;  // so that the record fits in a block
+    for (size_t begin = 0; begin < inputs.size(); begin += kMost)
+      for (const uint32_t name : {foreach_add_, foreach_addcdiv_}) {
+        op(main_, name, std::span(inputs).subspan(begin, std::min(kMost, inputs.size() - begin)), 2, UINT64_MAX);
+        end_op(main_);
+      }
+  }
   void optimize() {
     event(RecordKind::optimizer_begin, 0, optimizer_);
+    if (options_.foreach_optimizer) update_together();
     for (Parameter& parameter : parameters_) {
       if (parameter.storage == 0) continue;
       const uint64_t inputs[3] = {parameter.storage, parameter.gradient, parameter.storage};
       for (const uint32_t name : {add_, addcdiv_}) {
+        if (options_.foreach_optimizer) break;
         op(main_, name, inputs, 2, UINT64_MAX);
         end_op(main_);
       }
@@ -317,37 +369,62 @@ class Program {
     event(RecordKind::optimizer_end);
   }
 
+  const SyntheticOptions options_;
   const uint32_t layers_;
-  Lane main_, loader_;
+  const uint64_t most_nodes_ =
+      std::max<uint64_t>(4096, 2 * (options_.depth + layers_ * kOperatorsOfLayer));  // alive at once
+  Lane main_;
+  std::vector<Lane> loaders_;
   std::minstd_rand random_{7};
   uint64_t ticks_ = 0, events_ = 0, sequence_ = 0, made_ = 0;
   uint32_t strings_ = 0, device_name_ = 0, accumulate_grad_ = 0, optimizer_ = 0, layout_type_ = 0;
-  uint32_t mm_ = 0, sum_ = 0, add_ = 0, addcdiv_ = 0, empty_ = 0;
+  uint32_t mm_ = 0, sum_ = 0, add_ = 0, addcdiv_ = 0, empty_ = 0, foreach_add_ = 0, foreach_addcdiv_ = 0;
   std::vector<Names> names_;
   std::vector<Parameter> parameters_;
   std::vector<Node> nodes_;
-  Block batch_{};
+  std::vector<Block> batches_;
   Addresses addresses_;
 };
 
 }  // namespace
 
-Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const SyntheticOptions& options) {
+Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const SyntheticOptions& options, uint32_t rank) {
   SpoolWriter writer;
   SpoolLimits limits;
   limits.max_bytes = uint64_t{1} << 40;
   if (const int error = writer.open(path.c_str(), limits); error != 0)
     return Error{path + ": cannot be written: " + std::strerror(error) + ": choose another place"};
   SyntheticSpool written;
-  Program program(writer, options);
-  for (; program.events() < options.events && !writer.stopped(); ++written.steps) program.step();
+  Program program(writer, options, rank);
+  do {
+    program.step();
+    ++written.steps;
+  } while (program.events() < options.events && written.steps < options.steps && !writer.stopped());
   const bool is_whole = !writer.stopped();
   program.finish();
   writer.finish();
   writer.close();
   written.events = program.events();
   if (!is_whole) return Error{path + ": the disk is full: free some space"};
+  if (rank > 0) {  // this process writes the spools of all
+    const uint32_t pid = static_cast<uint32_t>(getpid()) + rank;
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offsetof(SpoolHeader, pid));
+    file.write(reinterpret_cast<const char*>(&pid), sizeof(pid));
+    if (!file.flush()) return Error{path + ": cannot be written: choose another place"};
+  }
   return written;
+}
+
+Result<SyntheticSpool> write_synthetic_spools(const std::string& folder, const SyntheticOptions& options) {
+  SyntheticSpool all;
+  for (uint32_t rank = 0; rank < options.processes; ++rank) {
+    const auto written = write_synthetic_spool(folder + "/" + std::to_string(rank) + ".spool", options, rank);
+    if (!written) return written.error();
+    all.events += written->events;
+    all.steps += written->steps;
+  }
+  return all;
 }
 
 }  // namespace tapelens::testing

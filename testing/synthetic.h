@@ -10,16 +10,30 @@
 namespace tapelens::testing {
 
 struct SyntheticOptions {
-  uint64_t events = 10'000'000;  // ends with the step that reaches this number
-  uint32_t layers = 12;
+  uint64_t events = 10'000'000;    // of each process; it ends with the step that reaches this number
+  uint64_t steps = UINT64_MAX;     // at most, and at least one
+  uint32_t layers = 12;            // blocks with six parameters each
+  uint32_t depth = 0;              // modules inside each other around the blocks, each with one operator
+  uint32_t threads = 1;            // threads that load a batch in each step; the model uses the first one's
+  uint32_t kept = 0;               // tensors of each step that the program never frees
+  uint32_t processes = 1;          // ranks with the same work
+  bool foreach_optimizer = false;  // operators over up to 2048 parameters, not over each
 };
+
+inline constexpr uint32_t kMostSyntheticLayers = 100000;
+inline constexpr uint32_t kMostSyntheticDepth = 4000;    // a module's path has four letters for each level
+inline constexpr uint32_t kMostSyntheticThreads = 4000;  // each has a block of the spool
 
 struct SyntheticSpool {
   uint64_t events = 0;
   uint64_t steps = 0;
 };
 
-trace::Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const SyntheticOptions& options);
+// The spool of one process.
+trace::Result<SyntheticSpool> write_synthetic_spool(const std::string& path, const SyntheticOptions& options,
+                                                    uint32_t rank = 0);
+// The spools of all processes, FOLDER/RANK.spool. Returns the sums.
+trace::Result<SyntheticSpool> write_synthetic_spools(const std::string& folder, const SyntheticOptions& options);
 
 // A synthetic recording, sealed into a temporary folder that is removed with the object.
 class SyntheticRecording {

@@ -12,7 +12,7 @@ trace::Result<SyntheticRecording> SyntheticRecording::make(const SyntheticOption
   std::string folder = (std::filesystem::temp_directory_path() / "tapelens-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return trace::Error{folder + ": a temporary folder cannot be made"};
   made.folder_ = folder;
-  const auto written = write_synthetic_spool(folder + "/1.spool", options);
+  const auto written = write_synthetic_spools(folder, options);
   if (!written) return written.error();
   made.written_ = *written;
   trace::SealOptions sealing;
@@ -21,7 +21,8 @@ trace::Result<SyntheticRecording> SyntheticRecording::make(const SyntheticOption
   sealing.command = "python train.py";
   if (const auto sealed = trace::seal(sealing); !sealed) return sealed.error();
   std::error_code ignored;
-  std::filesystem::remove(folder + "/1.spool", ignored);
+  for (uint32_t rank = 0; rank < options.processes; ++rank)
+    std::filesystem::remove(folder + "/" + std::to_string(rank) + ".spool", ignored);
   return made;
 }
 

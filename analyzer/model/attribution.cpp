@@ -73,9 +73,7 @@ StackId stack_of(const Process& p, const Text& text, OperatorId op) {
 }
 
 ModuleCallId outermost_call(const Process& p, OperatorId op) {
-  ModuleCallId call = p.operators.module_call[op];
-  while (call && p.module_calls.parent[call]) call = p.module_calls.parent[call];
-  return call;
+  return p.module_calls.outermost[p.operators.module_call[op]];
 }
 
 ModuleId module_of(const Process& p, OperatorId op) {

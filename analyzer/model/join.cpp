@@ -18,6 +18,14 @@ void join_frees(Process& p) {
   p.allocations.free.raw[0] = 0;
 }
 
+void join_calls(ModuleCalls& calls) {
+  calls.outermost.raw.assign(calls.rows() + 1, 0);
+  for (uint32_t row = 1; row <= calls.rows(); ++row) {
+    const uint32_t parent = calls.parent.raw[row];  // an earlier row
+    calls.outermost.raw[row] = parent != 0 ? calls.outermost.raw[parent] : row;
+  }
+}
+
 using Field = std::tuple<uint32_t, uint32_t, uint32_t>;  // node, field, index
 
 // An applied rewrite ends the latest earlier save of its field. Returns the rewrite of each save; 0 if none.
@@ -157,6 +165,7 @@ int Rewrites::level(RewriteId row) const { return flags[row] & trace::kRewriteLe
 
 void join(Process& process) {
   join_frees(process);
+  join_calls(process.module_calls);
   join_releases(process);
   join_held(process);
   join_stacks(process);

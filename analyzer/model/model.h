@@ -134,6 +134,7 @@ using ValueReads = LoadedTable<trace::table::ValueReads>;
 
 struct ModuleCalls : LoadedTable<trace::table::ModuleCalls> {
   WideColumn<ModuleCallId, Time> end;
+  IdColumn<ModuleCallId, ModuleCallId> outermost;  // the call itself if no call encloses it
 };
 
 // Half open: [begin, end).
@@ -271,8 +272,8 @@ consteval bool all_loaded(trace::TableList<T...>) {
 }
 static_assert(all_loaded(trace::ProcessTableList{}));
 
-// Fills the derived columns: allocations.free, saves.released, held.until and the saves that rewrites ended.
-// load_process() calls it; code that builds a Process itself calls it once after the last row.
+// Fills the derived columns: allocations.free, module_calls.outermost, saves.released, held.until and the saves that
+// rewrites ended. load_process() calls it; code that builds a Process itself calls it once after the last row.
 void join(Process& process);
 
 }  // namespace tapelens::model

@@ -1,7 +1,7 @@
 #include "analyzer/peak/replay.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 namespace tapelens::peak {
 
@@ -14,13 +14,11 @@ class Lives {
       : lifetimes_(lifetimes), p_(lifetimes.process()) {
     for (const WhatIf* change : changes) {
       gone_.insert(gone_.end(), change->without.begin(), change->without.end());
-      for (const WhatIf::End& end : change->ends) {
-        const auto [at, is_new] = caps_.try_emplace(end.allocation.value, end.at);
-        if (!is_new) at->second = std::min(at->second, end.at);
-      }
+      caps_.insert(caps_.end(), change->ends.begin(), change->ends.end());
       aliases_.insert(aliases_.end(), change->aliases.begin(), change->aliases.end());
       keeps_.insert(keeps_.end(), change->keeps.begin(), change->keeps.end());
     }
+    keep_earliest_caps();
     is_gone_.resize(size_t{p_.saves.rows()} + 1);
     for (const SaveId save : gone_) is_gone_[save.value] = true;
     resolve();
@@ -30,12 +28,19 @@ class Lives {
   const std::vector<Replay::Outcome::Changed>& changed() const { return changed_; }
 
  private:
+  void keep_earliest_caps() {
+    const auto key = [](const WhatIf::End& end) { return std::pair(end.allocation, end.at); };
+    if (!std::ranges::is_sorted(caps_, {}, key)) std::ranges::sort(caps_, {}, key);
+    const auto again = std::ranges::unique(caps_, {}, &WhatIf::End::allocation);
+    caps_.erase(again.begin(), again.end());
+  }
+
   void resolve() {
     std::vector<AllocationId> touched;
     for (const WhatIf::Keep& keep : keeps_) touched.push_back(keep.source);
     touched.reserve(gone_.size() + caps_.size() + 2 * aliases_.size());
     for (const SaveId save : gone_) touched.push_back(p_.saves.allocation[save]);
-    for (const auto& [allocation, at] : caps_) touched.push_back(AllocationId{allocation});
+    for (const WhatIf::End& cap : caps_) touched.push_back(cap.allocation);
     for (const WhatIf::Alias& alias : aliases_) {
       touched.push_back(alias.copy);
       touched.push_back(alias.source);
@@ -60,9 +65,10 @@ class Lives {
   Time end_of(AllocationId allocation) const {
     const Time freed = p_.freed(allocation);
     Time program = lifetimes_.program_end(allocation);
-    if (const auto cap = caps_.find(allocation.value); cap != caps_.end()) {
-      if (cap->second < p_.allocations.time[allocation]) return p_.allocations.time[allocation];
-      program = std::min(program, cap->second);
+    const auto cap = std::ranges::lower_bound(caps_, allocation, {}, &WhatIf::End::allocation);
+    if (cap != caps_.end() && cap->allocation == allocation) {
+      if (cap->at < p_.allocations.time[allocation]) return p_.allocations.time[allocation];
+      program = std::min(program, cap->at);
     }
     if (program >= freed) return freed;
     // The free comes shortly after the last release of a save. If that save stays, the recorded end stays.
@@ -99,8 +105,8 @@ class Lives {
   const Lifetimes& lifetimes_;
   const Process& p_;
   std::vector<SaveId> gone_;
-  std::vector<bool> is_gone_;                // by save
-  std::unordered_map<uint32_t, Time> caps_;  // by allocation
+  std::vector<bool> is_gone_;      // by save
+  std::vector<WhatIf::End> caps_;  // by allocation
   std::vector<WhatIf::Alias> aliases_;
   std::vector<WhatIf::Keep> keeps_;
   std::vector<Replay::Outcome::Changed> changed_;

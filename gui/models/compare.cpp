@@ -167,21 +167,15 @@ QVariant CompareTable::headerData(int section, Qt::Orientation orientation, int 
   return {};
 }
 
-CompareFilter::CompareFilter(CompareTable& table, QObject* parent) : QSortFilterProxyModel(parent), table_(table) {
+CompareFilter::CompareFilter(CompareTable& table, QObject* parent) : TextFilter(parent), table_(table) {
   setSourceModel(&table);
   setSortRole(CompareTable::sort_role);
   setSortCaseSensitivity(Qt::CaseInsensitive);
 }
 
-void CompareFilter::set_filter(const QString& filter) {
-  if (filter == filter_) return;
-  filter_ = filter;
-  invalidateFilter();
-}
-
 bool CompareFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const ComparedGroup& group = table_.at(row);
-  return matches(filter_, name_of(group) + ' ' + change_name(group.change()));
+  return matches(filter(), name_of(group) + ' ' + change_name(group.change()));
 }
 
 }  // namespace tapelens::gui

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <QAbstractTableModel>
-#include <QSortFilterProxyModel>
 #include <QString>
 #include <optional>
 #include <vector>
 
 #include "analyzer/compare/groups.h"
 #include "gui/models/document.h"
+#include "gui/models/text_filter.h"
 
 namespace tapelens::gui {
 
@@ -61,18 +61,16 @@ class CompareTable : public QAbstractTableModel {
 };
 
 // Filters by the names of groups and their kinds of change.
-class CompareFilter : public QSortFilterProxyModel {
+class CompareFilter : public TextFilter {
   Q_OBJECT
  public:
   explicit CompareFilter(CompareTable& table, QObject* parent = nullptr);
-  void set_filter(const QString& filter);
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
  private:
   CompareTable& table_;
-  QString filter_;
 };
 
 }  // namespace tapelens::gui

@@ -330,7 +330,7 @@ bool FindingsTree::setData(const QModelIndex& index, const QVariant& value, int 
   return true;
 }
 
-FindingsFilter::FindingsFilter(FindingsTree& tree, QObject* parent) : QSortFilterProxyModel(parent), tree_(tree) {
+FindingsFilter::FindingsFilter(FindingsTree& tree, QObject* parent) : TextFilter(parent), tree_(tree) {
   setSourceModel(&tree);
   setSortRole(FindingsTree::sort_role);
   setSortCaseSensitivity(Qt::CaseInsensitive);
@@ -338,18 +338,12 @@ FindingsFilter::FindingsFilter(FindingsTree& tree, QObject* parent) : QSortFilte
   setAutoAcceptChildRows(true);
 }
 
-void FindingsFilter::set_filter(const QString& filter) {
-  if (filter == filter_) return;
-  filter_ = filter;
-  invalidateFilter();
-}
-
 bool FindingsFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
   QString all;
   for (int column = 0; column < FindingsTree::kColumns; ++column) {
     all += tree_.index(row, column, parent).data().toString() + '\n';
   }
-  return matches(filter_, all);
+  return matches(filter(), all);
 }
 
 }  // namespace tapelens::gui

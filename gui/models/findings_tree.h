@@ -2,12 +2,12 @@
 #pragma once
 
 #include <QAbstractItemModel>
-#include <QSortFilterProxyModel>
 #include <QString>
 #include <memory>
 
 #include "analyzer/advise/advice.h"
 #include "gui/models/session.h"
+#include "gui/models/text_filter.h"
 
 namespace tapelens::gui {
 
@@ -62,18 +62,16 @@ class FindingsTree : public QAbstractItemModel {
 
 // Sorts by any column; initially in the order of the advice. Filters as matches() does. An entry that matches shows all
 // of its findings, another one only those that match.
-class FindingsFilter : public QSortFilterProxyModel {
+class FindingsFilter : public TextFilter {
   Q_OBJECT
  public:
   explicit FindingsFilter(FindingsTree& tree, QObject* parent = nullptr);
-  void set_filter(const QString& filter);
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
  private:
   FindingsTree& tree_;
-  QString filter_;
 };
 
 // ---- findings and their entries as text, for tables and panes

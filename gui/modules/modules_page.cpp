@@ -57,20 +57,15 @@ class SharesDelegate : public QStyledItemDelegate {
 
 }  // namespace
 
-ModuleRows::ModuleRows(ModuleTree& tree, QObject* parent) : QSortFilterProxyModel(parent) {
+ModuleRows::ModuleRows(ModuleTree& tree, QObject* parent) : TextFilter(parent) {
   setSourceModel(&tree);
   setSortRole(Qt::EditRole);
   setRecursiveFilteringEnabled(true);
   setAutoAcceptChildRows(true);
 }
 
-void ModuleRows::set_filter(const QString& filter) {
-  filter_ = filter;
-  invalidateFilter();
-}
-
 bool ModuleRows::filterAcceptsRow(int row, const QModelIndex& parent) const {
-  return matches(filter_, sourceModel()->index(row, ModuleTree::module, parent).data(Qt::EditRole).toString());
+  return matches(filter(), sourceModel()->index(row, ModuleTree::module, parent).data(Qt::EditRole).toString());
 }
 
 Page* make_modules_page(Session& session) { return new ModulesPage(session); }

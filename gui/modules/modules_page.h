@@ -2,10 +2,10 @@
 #pragma once
 
 #include <QByteArray>
-#include <QSortFilterProxyModel>
 
 #include "gui/models/module_tree.h"
 #include "gui/models/session.h"
+#include "gui/models/text_filter.h"
 #include "gui/widgets/page.h"
 
 class QLabel;
@@ -19,16 +19,12 @@ class CategoryBar;
 class ChoiceBar;
 
 // Sorts by any column. Keeps modules whose path contains all words of a filter, and the modules above and below them.
-class ModuleRows : public QSortFilterProxyModel {
+class ModuleRows : public TextFilter {
  public:
   explicit ModuleRows(ModuleTree& tree, QObject* parent = nullptr);
-  void set_filter(const QString& filter);
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-
- private:
-  QString filter_;
 };
 
 class ModulesPage : public Page {

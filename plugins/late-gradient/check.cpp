@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "analyzer/check/frameworks.h"
 #include "analyzer/check/graphs.h"
@@ -48,6 +49,7 @@ class LateGradient final : public Check {
     for (uint32_t row = 1; row <= p.roles.rows(); ++row) {
       if (p.roles.kind[RoleId{row}] == Role::optimizer_state) states_.push_back(RoleId{row});
     }
+    std::ranges::stable_sort(states_, {}, [&p](RoleId role) { return p.allocations.time[p.roles.allocation[role]]; });
     std::map<size_t, std::vector<const Wait*>> by_step;
     for (const Wait& wait : waits.all()) by_step[wait.step].push_back(&wait);
     for (const auto& [step, all] : by_step) {
@@ -156,6 +158,12 @@ class LateGradient final : public Check {
     return place;
   }
 
+  std::span<const RoleId> states_made_in(const Process& p, Interval when) const {
+    const auto made = [&p](RoleId role) { return p.allocations.time[p.roles.allocation[role]]; };
+    const auto first = std::ranges::lower_bound(states_, when.begin, {}, made);
+    return {first, std::ranges::lower_bound(first, states_.end(), when.end, {}, made)};
+  }
+
   void add_waiting(const Context& context, const Waits& waits, size_t step, const std::vector<const Wait*>& all,
                    const Place& place, Sizes sizes, Sink& sink) const {
     const Process& p = context.process;
@@ -186,10 +194,10 @@ class LateGradient final : public Check {
       stepped.emplace(wait->parameter, wait->there);
     }
     // State that the first step makes now exists from the earlier step of its parameter on.
-    for (const RoleId role : states_) {
+    for (const RoleId role : states_made_in(p, when)) {
       const AllocationId state = p.roles.allocation[role];
       const auto at = stepped.find(p.roles.parameter[role]);
-      if (at == stepped.end() || !when.contains(p.allocations.time[state])) continue;
+      if (at == stepped.end()) continue;
       changes.front().extras.push_back({{}, {at->second, p.allocations.time[state]}, p.allocations.bytes[state]});
     }
     for (size_t i = 0; i < all.size(); ++i) {
@@ -260,7 +268,7 @@ class LateGradient final : public Check {
     }
   }
 
-  std::vector<RoleId> states_;  // states of optimizers
+  std::vector<RoleId> states_;  // states of optimizers, in the order of their allocations
 };
 
 }  // namespace

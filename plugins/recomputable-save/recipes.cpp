@@ -1,6 +1,7 @@
 #include "plugins/recomputable-save/recipes.h"
 
 #include <algorithm>
+#include <span>
 
 namespace tapelens::check {
 
@@ -18,7 +19,9 @@ Recipes::Recipes(const Context& context, const Contents& contents, uint32_t most
       most_(std::min<uint32_t>(most_operators, 100)),
       kept_until_(size_t{context.process.allocations.rows()} + 1, -1),
       recipe_until_(kept_until_.size(), -1),
-      operators_(kept_until_.size(), 0) {}
+      operators_(kept_until_.size(), 0),
+      sources_begin_(kept_until_.size(), 0),
+      sources_count_(kept_until_.size(), 0) {}
 
 OperatorId Recipes::cheap_maker(AllocationId allocation) const {
   const Operators& o = context_.process.operators;
@@ -47,7 +50,7 @@ bool Recipes::add_input(AllocationId input, Time since, Recipe& recipe) const {
   recipe.until = std::min(recipe.until, until);
   recipe.operators = std::max(recipe.operators, can_be_made ? operators + 1 : 1);
   if (can_be_made) {
-    const std::vector<AllocationId>& of_input = sources_.at(input.value);
+    const auto of_input = std::span(sources_).subspan(sources_begin_[input.value], sources_count_[input.value]);
     recipe.sources.insert(recipe.sources.end(), of_input.begin(), of_input.end());
   } else {
     recipe.sources.push_back(input);
@@ -104,7 +107,9 @@ Recipes::Recipe Recipes::read(AllocationId allocation) {
   recipe.sources.erase(std::ranges::unique(recipe.sources).begin(), recipe.sources.end());
   recipe_until_[allocation.value] = recipe.until.ns;
   operators_[allocation.value] = static_cast<uint8_t>(recipe.operators);
-  sources_[allocation.value] = recipe.sources;
+  sources_begin_[allocation.value] = sources_.size();
+  sources_.insert(sources_.end(), recipe.sources.begin(), recipe.sources.end());
+  sources_count_[allocation.value] = static_cast<uint32_t>(recipe.sources.size());
   return recipe;
 }
 

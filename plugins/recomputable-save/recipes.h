@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analyzer/check/content.h"
@@ -38,9 +37,11 @@ class Recipes {
   const Contents& contents_;
   const std::vector<recompute::Repeatable> cheap_;  // by StringId
   uint32_t most_;
-  std::vector<int64_t> kept_until_, recipe_until_;                   // by allocation
-  std::vector<uint8_t> operators_;                                   // by allocation: number of operators in its recipe
-  std::unordered_map<uint32_t, std::vector<AllocationId>> sources_;  // by allocation: sources of its recipe
+  std::vector<int64_t> kept_until_, recipe_until_;  // by allocation
+  std::vector<uint8_t> operators_;                  // by allocation: number of operators in its recipe
+  std::vector<AllocationId> sources_;               // of all recipes in turn
+  std::vector<size_t> sources_begin_;               // by allocation: the first source of its recipe
+  std::vector<uint32_t> sources_count_;             // by allocation
 };
 
 // The operators of policy/recompute that may run again, by the names of a recording. By StringId. `with_costly`: as the

@@ -33,6 +33,11 @@ Recomputed::Recomputed(const Context& context)
       budget_(context.applied->recompute_budget()) {
   const Process& p = context.process;
   trained_.insert(p.nodes.parameter.raw.begin(), p.nodes.parameter.raw.end());
+  for (const OperatorId op : p.operators.ids()) {
+    if (context.provenance.called(op) == op) asked_.push_back(p.operators.begin[op].ns);
+  }
+  if (!std::ranges::is_sorted(asked_)) std::ranges::sort(asked_);
+  const auto operators = static_cast<std::ptrdiff_t>(asked_.size());
   for (const Interval& backward : merged(p.backwards)) {
     backwards_.push_back(backward);
     asked_.push_back(backward.begin.ns);
@@ -40,10 +45,7 @@ Recomputed::Recomputed(const Context& context)
     backward_ends_.push_back(backward.end.ns);
     asked_.push_back(backward.end.ns);
   }
-  for (const OperatorId op : p.operators.ids()) {
-    if (context.provenance.called(op) == op) asked_.push_back(p.operators.begin[op].ns);
-  }
-  std::ranges::sort(asked_);
+  std::ranges::inplace_merge(asked_, asked_.begin() + operators);  // merged backwards are in order
 }
 
 // ---- recipes
@@ -137,6 +139,8 @@ std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, O
   const uint64_t offset = context_.provenance.input_offsets(maker)[0];
   std::vector<Cast>& casts = casts_[{version, LayoutId{layouts[0]}}];
   const Time now = p.operators.end[maker];
+  // Later allocations never ask for these. A frozen weight may be cast in every step.
+  std::erase_if(casts, [&](const Cast& cast) { return cast.until <= p.allocations.time[allocation]; });
   for (const Cast& cast : casts) {
     const Version before{cast.made, version_at(cast.made, now)};
     if (cast.offset != offset || before.number != 0 || p.allocations.bytes[cast.made] != bytes ||
@@ -145,7 +149,9 @@ std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, O
     }
     if (is_alive(before, now) || has_holds(before, now)) return same_as(before);
   }
-  casts.push_back({allocation, maker, offset});
+  Time until = context_.lifetimes.program_end(allocation);
+  for (const SaveId save : context_.provenance.saves(allocation)) until = std::max(until, p.saves.released[save]);
+  casts.push_back({allocation, maker, offset, until});
   return std::nullopt;
 }
 

@@ -86,6 +86,7 @@ class Recomputed {
     AllocationId made;
     OperatorId op;
     uint64_t offset;
+    Time until;  // neither the program nor a save has it from here on
   };
   enum class Gone : uint8_t { masked, exact, recomputed };
   struct View;     // for recompute::can_be_made()

@@ -143,7 +143,7 @@ std::string addresses_that_collide(int n) {
 }
 
 struct Cost {
-  double seconds = 1e9;  // processor time of this thread, the least of three
+  double seconds = 1e9;  // processor time of this process, the least of three
   uint64_t bytes = 0;    // the sum of all allocations
 };
 

@@ -10,10 +10,10 @@
 
 namespace tapelens::testing {
 
-// Processor time of this thread, in seconds: other processes do not count, but their use of the caches does.
+// Processor time of this process, in seconds: other processes do not count, but their use of the caches does.
 inline double seconds_now() {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
