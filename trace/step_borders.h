@@ -20,6 +20,8 @@ class StepBorders {
   explicit StepBorders(uint32_t program, uint32_t optimizer = 0)
       : program_(program), optimizer_(optimizer), is_given_(optimizer != 0) {}
 
+  // For followers of a running process: the program's mark was named after the construction.
+  void set_program(uint32_t program) { program_ = program; }
   // Whether the event is a border.
   bool event(const RecordHeader* record, size_t lane) {
     if (record->kind == RecordKind::optimizer_begin) open_[lane].push_back(record->id);

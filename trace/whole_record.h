@@ -1,0 +1,20 @@
+// The size check of an untrusted record, for all readers of a spool.
+#pragma once
+
+#include <cstddef>
+
+#include "trace/record.h"
+
+namespace tapelens::trace {
+
+// Whether a record may have this many bytes, and its own tail fits into them.
+inline bool is_whole(const RecordHeader* record, size_t bytes) {
+  const RecordShape& shape = shape_of(record->kind);
+  if (bytes < shape.bytes) return false;
+  if (record->kind == RecordKind::lane) return record->id != 0;
+  if (shape.element == 0) return true;
+  const size_t tail = bytes - shape.bytes;
+  return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;
+}
+
+}  // namespace tapelens::trace
