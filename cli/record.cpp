@@ -15,6 +15,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/explanation.h"
+#include "cli/live_screen.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -42,7 +43,7 @@ struct RecordOptions {
   std::string steps, last, when, max_size = "8GiB", stacks = "python,cpp", spool_folder, mode = "0600";
   std::optional<RankList> ranks;
   bool quiet = false, keep_spool = false, is_mode_given = false, redact = false, cupti = false, referrers = false,
-       marked = false;
+       marked = false, live = false;
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
@@ -202,7 +203,9 @@ int record(const RecordOptions& options, const policy::RewriteSettings& applying
   const trace::KeepSteps keep{recording.last, options.when.empty() ? 0 : *parse_peak(options.when)};
   RingKeeper ring(folder.path, keep, recording.max_bytes);
   const Streams streams{-1, is_to_output(options) ? STDERR_FILENO : -1, -1};
+  LiveScreen live(options.live ? folder.path : "", options.output.path);
   const ChildEnd end = run_command(command, environment, streams);
+  live.finish();
   signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started) {
     remove_spool_folder(folder.path);
@@ -296,6 +299,9 @@ CommandFunction declare_record(CLI::App& sub) {
                "Name the Python variable that holds each remaining tensor: at steps, near the peak and after an out of "
                "memory. A search takes at most 100 ms, after an out of memory 1 s");
   sub.add_flag("--redact", options->redact, "Leave the arguments of the command out of the recording");
+  sub.add_flag("--live", options->live,
+               "Show the memory on the terminal while the program runs, as tapelens top does, if the program's output "
+               "goes elsewhere: tapelens record --live -- CMD > log 2>&1");
   sub.add_flag("--quiet", options->quiet, "Print no closing line");
   sub.add_flag("--keep-spool", options->keep_spool, "Keep the spools of the processes, FILE.spool/, after sealing");
   sub.add_flag("--force", options->output.is_forced,

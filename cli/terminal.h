@@ -10,6 +10,7 @@ namespace tapelens::cli {
 
 struct TerminalSize {
   unsigned columns = 80, rows = 24;
+  friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
 };
 TerminalSize terminal_size(int descriptor);
 

@@ -18,8 +18,6 @@
 namespace tapelens::trace {
 namespace {
 
-constexpr uint64_t kBlocksBetweenHoles = 16;
-
 // An empty file has a null mapping.
 template <class Mapped>
 bool map(const RegularFile& file, Mapped& mapped) {

@@ -19,7 +19,6 @@ namespace {
 
 // Blocks that were claimed and not begun: the newest ones are looked at again.
 constexpr size_t kMostNotBegun = 4096;
-constexpr uint64_t kBlocksBetweenHoles = 16;
 // Threads begin blocks in another order than they claim them: by less than this.
 constexpr uint64_t kClaimNs = 50'000'000;
 
@@ -92,9 +91,12 @@ SpoolTail::SpoolTail(SpoolTail&& other) noexcept
       open_(std::move(other.open_)),
       lanes_(std::move(other.lanes_)),
       reached_(std::move(other.reached_)),
-      older_inode_(other.older_inode_),
+      older_read_(other.older_read_),
+      older_seen_(other.older_seen_),
+      not_begun_at_first_(other.not_begun_at_first_),
       passed_(other.passed_),
       is_first_(other.is_first_),
+      was_hole_skipped_(other.was_hole_skipped_),
       was_released_(other.was_released_) {}
 
 SpoolTail::~SpoolTail() {
@@ -107,9 +109,10 @@ void SpoolTail::restart() {
   open_.clear();
   lanes_.clear();
   reached_.clear();
-  older_inode_ = 0;
+  older_read_ = older_seen_ = {};
+  not_begun_at_first_ = 0;
   is_first_ = true;
-  was_released_ = false;
+  was_hole_skipped_ = was_released_ = false;
 }
 
 bool SpoolTail::read_spool_header() {
@@ -139,13 +142,20 @@ bool SpoolTail::poll(uint64_t until, SpoolVisitor& to) {
   if (!read_spool_header()) return true;  // the file was cut: nothing more can be read
   // The caller was slower than `tapelens record --last`: the older file has what is still needed.
   if (was_released_) restart();
-  if (is_first_) {
+  const bool is_first = std::exchange(is_first_, false);
+  if (is_first) {
     to.restart();
     read_older(to);
-    is_first_ = false;
   }
   const uint64_t known = find_blocks();
+  if (is_first) {
+    not_begun_at_first_ = not_begun_.size();
+    was_hole_skipped_ = false;
+  }
   read_blocks(to);
+  // A block that was never seen begun may have been released, with events that its lane never continues.
+  if (const FileState older = state_of_older_file(); older != std::exchange(older_seen_, older))
+    was_released_ = was_released_ || not_begun_.size() > not_begun_at_first_ || was_hole_skipped_;
   merge(std::min(until, known), to);
   return known == UINT64_MAX && !was_released_;
 }
@@ -180,6 +190,7 @@ uint64_t SpoolTail::find_blocks() {
     if (i % kBlocksBetweenHoles == 0 && blocks - i > kBlocksBetweenHoles) {  // holes: released, or never begun
       const off_t data = lseek(file_, static_cast<off_t>(place_in_file(i)), SEEK_DATA);
       const uint64_t first = data > 0 ? (static_cast<uint64_t>(data) - kSpoolHeaderBytes) / kBlockBytes : i;
+      was_hole_skipped_ = was_hole_skipped_ || first > i;
       if (first > i) i = std::min(first, blocks);
       if (i >= end) {
         scanned_ = i;
@@ -274,6 +285,7 @@ void SpoolTail::keep_event(const RecordHeader* record, const Block& block, bool 
 
 // The file was renamed when it was complete. It has the layout of a spool, with one block after the other of each lane.
 void SpoolTail::read_older(SpoolVisitor& to) {
+  older_read_ = older_seen_ = state_of_older_file();
   const auto file = RegularFile::open(older_path(path_));
   if (!file) return;
   alignas(SpoolHeader) std::byte bytes[sizeof(SpoolHeader)];
@@ -283,8 +295,6 @@ void SpoolTail::read_older(SpoolVisitor& to) {
     ++torn_;
     return;
   }
-  struct stat facts {};
-  if (fstat(file->descriptor(), &facts) == 0) older_inode_ = facts.st_ino;
   const uint64_t blocks =
       std::min(header.claimed_blocks.load(std::memory_order_relaxed),
                (file->bytes() - std::min<uint64_t>(file->bytes(), kSpoolHeaderBytes)) / kBlockBytes);
@@ -296,9 +306,11 @@ void SpoolTail::read_older(SpoolVisitor& to) {
   }
 }
 
-bool SpoolTail::has_newer_older_file() const {
+SpoolTail::FileState SpoolTail::state_of_older_file() const {
   struct stat facts {};
-  return lstat(older_path(path_).c_str(), &facts) == 0 && facts.st_ino != older_inode_;
+  if (lstat(older_path(path_).c_str(), &facts) != 0) return {};
+  return {facts.st_ino,
+          static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(facts.st_mtim.tv_nsec)};
 }
 
 // ---- time -------------------------------------------------------------------------------------------------------

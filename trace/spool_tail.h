@@ -63,7 +63,7 @@ class SpoolTail {
   uint64_t torn_blocks() const { return torn_; }
   uint64_t late_events() const { return late_; }
   uint64_t bytes_read() const { return bytes_read_; }  // of payload, since the last restart
-  bool is_ring() const { return older_inode_ != 0; }
+  bool is_ring() const { return older_read_.inode != 0; }
   // Since the recording began; 0 for times before.
   Time time_of(uint64_t ticks) const;
   // The ticks of a time of CLOCK_MONOTONIC, for spools of this machine.
@@ -104,7 +104,7 @@ class SpoolTail {
   bool pass_records(Block& block, const std::vector<uint64_t>& words, bool is_older, SpoolVisitor& to);
   void keep_event(const RecordHeader* record, const Block& block, bool is_older);
   void read_older(SpoolVisitor& to);
-  bool has_newer_older_file() const;
+  bool has_newer_older_file() const { return state_of_older_file() != older_read_; }
   bool settle(uint32_t number, Lane& lane, SpoolVisitor& to);
   void merge(uint64_t until, SpoolVisitor& to);
   static uint64_t key_of(uint32_t number, bool is_older) { return (uint64_t{is_older ? 0U : 1U} << 32) + number; }
@@ -122,9 +122,16 @@ class SpoolTail {
   std::vector<Block> open_;
   std::map<uint32_t, Lane> lanes_;
   std::map<uint32_t, SpoolReader::Reached> reached_;  // by lane: the end of the events that the older file replaces
-  uint64_t older_inode_ = 0;
-  uint64_t passed_ = 0;  // ticks of the last event that was passed on
-  bool is_first_ = true, was_released_ = false;
+  // One state of the file beside the spool. A file may get the inode of one that was removed.
+  struct FileState {
+    uint64_t inode = 0, modified_ns = 0;
+    friend bool operator==(const FileState&, const FileState&) = default;
+  };
+  FileState state_of_older_file() const;
+  FileState older_read_, older_seen_;  // when it was read, and at the last poll
+  size_t not_begun_at_first_ = 0;      // blocks without a header at the first poll: released ones among them
+  uint64_t passed_ = 0;                // ticks of the last event that was passed on
+  bool is_first_ = true, was_hole_skipped_ = false, was_released_ = false;
 };
 
 }  // namespace tapelens::trace

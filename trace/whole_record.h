@@ -1,11 +1,15 @@
-// The size check of an untrusted record, for all readers of a spool.
+// What the readers of an untrusted spool share.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "trace/record.h"
 
 namespace tapelens::trace {
+
+// A sparse file can have terabytes of holes: after so many blocks a reader looks for one.
+inline constexpr uint64_t kBlocksBetweenHoles = 16;
 
 // Whether a record may have this many bytes, and its own tail fits into them.
 inline bool is_whole(const RecordHeader* record, size_t bytes) {

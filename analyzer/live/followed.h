@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "analyzer/live/memory.h"
@@ -32,7 +33,7 @@ class Followed : private trace::SpoolVisitor {
   const trace::SpoolTail& tail() const { return tail_; }
   const Names& names() const { return names_; }
   const Memory& memory() const { return *memory_; }
-  double events_per_second() const { return rate_; }
+  std::optional<double> events_per_second() const { return rate_; }  // in the last second; none: not measured yet
   Time now() const;  // of the process: the time of its last event once it has ended
 
  private:
@@ -48,7 +49,7 @@ class Followed : private trace::SpoolVisitor {
   std::unique_ptr<Memory> memory_;
   State state_ = State::recording;
   bool is_over_ = false, was_reread_ = false;
-  double rate_ = 0;
+  std::optional<double> rate_;
   uint64_t measured_events_ = 0;
   std::chrono::steady_clock::time_point measured_ = std::chrono::steady_clock::now();
 };

@@ -111,16 +111,17 @@ class Curve {
 // ---- the largest holders
 
 struct HolderRow {
-  std::string held_by, line, module;
+  std::string category, name, line, module;
   uint64_t live = 0, at_peak = 0;
 };
 
-std::string held_by(const Names& names, const GroupKey& group) {
-  std::string op(names.string(group.maker.op));
+// The save or the operator; empty for the state of the training, whose category says enough.
+std::string name_of(const Names& names, const GroupKey& group) {
   if (group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context)
     return model::field_name(names.string(group.node_type), names.string(group.field));
-  if (op.empty()) op = "(no operator)";
-  return op;
+  if (peak::is_state(group.kind) && group.kind != HolderKind::gradient) return {};
+  const std::string_view op = names.string(group.maker.op);
+  return std::string(op.empty() ? "(no operator)" : op);
 }
 
 std::string module_text(const Names& names, const std::set<uint32_t>& modules) {
@@ -147,8 +148,9 @@ std::vector<HolderRow> holders(const Followed& process, uint8_t number, bool is_
     const uint64_t live = group.bytes.live(), at_peak = group.bytes.at_peak(device.peaks);
     if (live == 0 && at_peak == 0) continue;
     const GroupKey& of = group.key;
-    Sum& sum = sums[{of.kind, of.node_type, of.field, of.node_type != 0 ? 0 : of.maker.op,
-                     names.source_frame(of.maker.stack)}];
+    const bool is_named_by_op = of.node_type == 0 && (!peak::is_state(of.kind) || of.kind == HolderKind::gradient);
+    Sum& sum =
+        sums[{of.kind, of.node_type, of.field, is_named_by_op ? of.maker.op : 0, names.source_frame(of.maker.stack)}];
     sum.live += live;
     sum.at_peak += at_peak;
     sum.modules.insert(of.maker.module);
@@ -170,7 +172,7 @@ std::vector<HolderRow> holders(const Followed& process, uint8_t number, bool is_
   for (const auto& [key, sum] : order) lines.add(line_of(key));
   std::vector<HolderRow> rows;
   for (const auto& [key, sum] : order) {
-    rows.push_back({std::string(peak::category_name(std::get<0>(key))) + "  " + held_by(names, *sum->group),
+    rows.push_back({peak::category_name(std::get<0>(key)), name_of(names, *sum->group),
                     std::get<4>(key) != 0 ? lines.name(line_of(key)) : std::string(), module_text(names, sum->modules),
                     sum->live, sum->at_peak});
   }
@@ -230,8 +232,8 @@ class Screen {
     const unsigned width = page_.width() - std::min(page_.width() - 20, columns(text));
     line(page_.paint(Paint::bold, fit(options_.title, width)) + text);
     std::string counts = "  " + count_text(memory.events()) + " events";
-    if (process.state() == State::recording)
-      counts += ", " + count_text(static_cast<uint64_t>(process.events_per_second())) + " a second";
+    if (const auto rate = process.events_per_second(); rate && process.state() == State::recording)
+      counts += ", " + count_text(static_cast<uint64_t>(*rate)) + " a second";
     if (process.tail().lost_events() > 0) counts += ", " + count_text(process.tail().lost_events()) + " lost";
     if (process.tail().torn_blocks() > 0)
       counts += ", " + plural(process.tail().torn_blocks(), "damaged block", "damaged blocks");
@@ -328,14 +330,16 @@ class Screen {
     const std::vector<HolderRow> rows = holders(process, device, is_ended, left_ - 2);
     if (rows.empty()) return;
     line("");
-    const unsigned rest = page_.width() - kBytesWidth - 4;
-    const unsigned module = rest / 4, line_width = rest / 3, by = rest - module - line_width - 4;
+    const unsigned rest = page_.width() - kBytesWidth - 2;
+    const unsigned module = rest / 5, line_width = 2 * rest / 5, by = rest - module - line_width - 4;
     line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
                                       pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
     for (const HolderRow& row : rows) {
-      line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " +
-           pad_right(fit_path(row.held_by, by), by + 2) + pad_right(fit(row.line, line_width), line_width + 2) +
-           fit_path(row.module, module));
+      std::string by_text = fit(row.category, by);
+      if (!row.name.empty() && columns(by_text) + 8 < by)
+        by_text += " " + fit_path(row.name, by - columns(by_text) - 1);
+      line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " + pad_right(by_text, by + 2) +
+           pad_right(fit_words(row.line, line_width), line_width + 2) + fit_path(row.module, module));
     }
   }
 
