@@ -20,8 +20,8 @@
 namespace tapelens::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{100};
-constexpr int kPollsOfADraw = 2;
+constexpr std::chrono::milliseconds kLivePoll{100};
+constexpr int kPollsPerFrame = 2;
 
 bool is_terminal_of(int descriptor) { return isatty(descriptor) != 0; }
 
@@ -68,7 +68,7 @@ void LiveScreen::finish() {
 
 bool LiveScreen::wait() {
   const base::MutexLock guard(lock_);
-  return !over_.wait_for(lock_, kPoll, [this] {
+  return !over_.wait_for(lock_, kLivePoll, [this] {
     lock_.assert_held();
     return is_over_;
   });
@@ -81,8 +81,8 @@ void LiveScreen::show(const std::string& folder, const std::string& title) {
   std::string shown;
   TerminalSize last;
   for (int polls = 0; wait(); ++polls) {
-    run.poll(LiveRun::Clock::now() + kPoll);
-    if (polls % kPollsOfADraw != 0) continue;
+    run.poll(LiveRun::Clock::now() + kLivePoll);
+    if (polls % kPollsPerFrame != 0) continue;
     const TerminalSize size = terminal_size(terminal_);
     style.width = std::max(size.columns, 60U);
     const size_t process = live::main_process(run.processes());

@@ -20,8 +20,8 @@ constexpr std::string_view kLeave = "\033[?7h\033[?25h\033[?1049l";
 constexpr std::string_view kBegin = "\033[?2026h\033[H", kEnd = "\033[J\033[?2026l";
 
 // Signals that end or stop this process, and those of a crash.
-constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr std::array kCrashing = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+constexpr std::array kLeavingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::array kCrashSignals = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
 // The state that a signal handler needs.
 struct Restored {
@@ -94,7 +94,7 @@ Terminal::Terminal(int output, int input) : output_(output), input_(input) {
   g_interrupted = 0;
   g_resized = 0;
   g_stopped = 0;
-  for (const int signal : kCrashing) handle(signal, crash);
+  for (const int signal : kCrashSignals) handle(signal, crash);
   if (input >= 0) {
     if (tcgetattr(input, &g_restored.modes) == 0) {
       g_restored.own_modes = g_restored.modes;
@@ -103,7 +103,7 @@ Terminal::Terminal(int output, int input) : output_(output), input_(input) {
       g_restored.own_modes.c_cc[VTIME] = 0;
       g_restored.has_modes = 1;
     }
-    for (const int signal : kEnding) handle(signal, note);
+    for (const int signal : kLeavingSignals) handle(signal, note);
     handle(SIGTSTP, note);
     handle(SIGWINCH, note);
   }
@@ -113,9 +113,9 @@ Terminal::Terminal(int output, int input) : output_(output), input_(input) {
 Terminal::~Terminal() {
   leave();
   g_restored.has_modes = 0;
-  for (const int signal : kCrashing) handle(signal, SIG_DFL);
+  for (const int signal : kCrashSignals) handle(signal, SIG_DFL);
   if (input_ < 0) return;
-  for (const int signal : kEnding) handle(signal, SIG_DFL);
+  for (const int signal : kLeavingSignals) handle(signal, SIG_DFL);
   handle(SIGTSTP, SIG_DFL);
   handle(SIGWINCH, SIG_DFL);
 }
@@ -138,7 +138,7 @@ Terminal::Event Terminal::wait(std::chrono::milliseconds timeout, char& key) {
   // The signals are blocked outside of the wait, so that none comes just before it unseen.
   sigset_t watched, before;
   sigemptyset(&watched);
-  for (const int signal : kEnding) sigaddset(&watched, signal);
+  for (const int signal : kLeavingSignals) sigaddset(&watched, signal);
   sigaddset(&watched, SIGTSTP);
   sigaddset(&watched, SIGWINCH);
   sigprocmask(SIG_BLOCK, &watched, &before);

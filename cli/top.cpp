@@ -24,7 +24,7 @@ namespace {
 using Clock = LiveRun::Clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPoll{100}, kDraw{200};
+constexpr milliseconds kTopPoll{100}, kTopDraw{200};
 constexpr std::chrono::seconds kBetweenPages{10};
 constexpr const char* kKeys = "q quit   n, p next and previous process   d next device";
 
@@ -83,7 +83,7 @@ int print_pages(LiveRun& run, const TopCommand& command) {
     do {
       read_all(run);
       is_over = command.once || run.is_over();
-      if (!is_over && Clock::now() < next) usleep(static_cast<useconds_t>(std::chrono::microseconds(kPoll).count()));
+      if (!is_over && Clock::now() < next) usleep(static_cast<useconds_t>(std::chrono::microseconds(kTopPoll).count()));
     } while (!is_over && Clock::now() < next);
     if (const int code = print_output(page(run, {}, style, kRows, "")); code != kFine || is_over) return code;
     if (const int code = print_output("\n")) return code;
@@ -92,7 +92,8 @@ int print_pages(LiveRun& run, const TopCommand& command) {
 
 int show_screens(LiveRun& run, const TopCommand& command) {
   text::Style style = style_of({}, command.color);
-  const auto every = command.interval ? std::chrono::nanoseconds(*command.interval) : std::chrono::nanoseconds(kDraw);
+  const auto every =
+      command.interval ? std::chrono::nanoseconds(*command.interval) : std::chrono::nanoseconds(kTopDraw);
   int signal = 0;
   {
     Terminal terminal(STDOUT_FILENO, STDIN_FILENO);
@@ -100,7 +101,7 @@ int show_screens(LiveRun& run, const TopCommand& command) {
     Clock::time_point next_draw{};
     std::string shown;
     for (bool is_open = true; is_open;) {
-      const bool is_all = run.poll(Clock::now() + kPoll);
+      const bool is_all = run.poll(Clock::now() + kTopPoll);
       if (Clock::now() >= next_draw) {
         const TerminalSize size = terminal_size(STDOUT_FILENO);
         style.width = std::max(size.columns, 60U);
@@ -110,7 +111,7 @@ int show_screens(LiveRun& run, const TopCommand& command) {
         next_draw = Clock::now() + every;
       }
       char key = 0;
-      switch (terminal.wait(is_all ? kPoll : milliseconds(0), key)) {
+      switch (terminal.wait(is_all ? kTopPoll : milliseconds(0), key)) {
         case Terminal::Event::key:
           is_open = key != 'q' && key != 'Q';
           selection.move(key, run);

@@ -13,6 +13,9 @@ using namespace trace;
 
 namespace {
 
+// After so long without a new byte, a process that cannot be found has ended.
+constexpr std::chrono::seconds kQuiet{1};
+
 bool is_alive(uint32_t pid) { return pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
 
 }  // namespace
@@ -34,13 +37,17 @@ bool Followed::poll() {
   const uint64_t before = tail_.bytes_read();
   const bool is_all = tail_.poll(until, *this);
   measure_rate();
-  const bool is_recording = tail_.state() == SpoolState::recording;
-  if (is_recording) {
-    state_ = was_alive || tail_.bytes_read() != before ? State::recording : State::killed;
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_new = tail_.bytes_read() != before;
+  if (is_new) last_new_ = now;
+  if (tail_.state() == SpoolState::recording) {
+    // In a container the process has another pid, and is alive if it goes on writing.
+    state_ = was_alive || (is_new && before != 0) ? State::recording : State::killed;
   } else {
     state_ = tail_.state() == SpoolState::replaced ? State::replaced : State::ended;
   }
-  is_over_ = is_all && state_ != State::recording && until == UINT64_MAX;
+  is_over_ = is_all && state_ != State::recording && until == UINT64_MAX &&
+             (state_ != State::killed || now - last_new_ >= kQuiet);
   // Events that were committed late were passed on out of order. The older steps of a ring cannot be read again.
   if (is_over_ && tail_.late_events() > 0 && !tail_.is_ring() && !std::exchange(was_reread_, true)) {
     tail_.restart();
@@ -48,7 +55,7 @@ bool Followed::poll() {
     return false;
   }
   // The process ended during the poll: read up to its end.
-  return is_all && (state_ == State::recording || is_over_);
+  return is_all && (state_ == State::recording || state_ == State::killed || is_over_);
 }
 
 Time Followed::now() const {

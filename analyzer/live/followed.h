@@ -49,6 +49,7 @@ class Followed : private trace::SpoolVisitor {
   std::unique_ptr<Memory> memory_;
   State state_ = State::recording;
   bool is_over_ = false, was_reread_ = false;
+  std::chrono::steady_clock::time_point last_new_{};  // when bytes were read last
   std::optional<double> rate_;
   uint64_t measured_events_ = 0;
   std::chrono::steady_clock::time_point measured_ = std::chrono::steady_clock::now();

@@ -184,7 +184,7 @@ def test_a_terminal(target):
     terminal.resize(80, 20)
     os.kill(terminal.process.pid, signal.SIGWINCH)
     terminal.read_until(b"q quit")
-    lines = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.shown.split(b"\x1b[?2026h")[1]).decode().split("\r\n")
+    lines = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", terminal.shown.split(b"\x1b[?2026h")[1]).decode().replace("\r", "").split("\n")
     assert len(lines) <= 20 and max(map(len, lines)) <= 80
     os.write(terminal.main, b"ndq")
     assert terminal.end() == (0, True)
