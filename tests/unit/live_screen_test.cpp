@@ -58,10 +58,16 @@ struct Followers {
   }
 };
 
-// The pid of a builder is that of the test.
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
+
+// The pid of a builder is that of the test. In the table of processes it has a column of 8.
 std::string without_pids(std::string text) {
   const std::string pid = std::to_string(getpid());
-  for (size_t at = 0; (at = text.find(pid, at)) != std::string::npos;) text.replace(at, pid.size(), "PID");
+  replace_all(text, text::pad_left(pid, 8), "     PID");
+  replace_all(text, pid, "PID");
   return text;
 }
 
