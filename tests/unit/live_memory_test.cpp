@@ -1,5 +1,6 @@
 // The memory of a process that is followed: categories, the peak, steps, and the same figures as the sealed recording.
 #include <chrono>
+#include <fstream>
 #include <functional>
 
 #include "analyzer/live/followed.h"
@@ -207,6 +208,33 @@ TEST(LiveMemory, EventsThatAreCommittedLateDoNotChangeTheFinalPeak) {
   const Sealed sealed = b.seal_all();
   read_all(*process);
   EXPECT_EQ(peaks(*process), sealed_peaks(sealed.summary));
+}
+
+TEST(LiveMemory, NeverCrashesOnDamagedSpools) {
+  SpoolBuilder original;
+  Program program(original, 3);
+  for (int i = 0; i < 30; ++i) program.step();
+  original.kill();
+  std::ifstream file(original.path(), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  bytes.resize(std::min<size_t>(bytes.size(), kSpoolHeaderBytes + kBlockBytes));
+  const TestFolder folder;
+  Random random(1);
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = bytes;
+    for (uint32_t flip = 0; flip < 1 + random.upto(100); ++flip) {
+      const size_t at = kSpoolHeaderBytes + random.upto(static_cast<uint32_t>(damaged.size() - kSpoolHeaderBytes));
+      damaged[at] = static_cast<char>(random.upto(256));
+    }
+    std::ofstream(folder / "1.spool", std::ios::binary | std::ios::trunc).write(damaged.data(), std::ssize(damaged));
+    std::vector<std::unique_ptr<Followed>> processes;
+    processes.push_back(follow(folder / "1.spool"));
+    read_all(*processes.front());
+    ScreenOptions options;
+    options.device = random.upto(3);
+    EXPECT_FALSE(screen(processes, options).empty());
+    EXPECT_FALSE(summary(*processes.front()).empty());
+  }
 }
 
 TEST(LiveMemory, IsBoundedByTheLiveMemory) {
