@@ -11,6 +11,7 @@ constexpr Command kCommands[] = {
     {"record", "Record a training program into one file", CommandGroup::record, "record", declare_record, kRuns},
     {"run", "Run a training program with rewrites or on a simulated GPU, without recording it", CommandGroup::record,
      "run", declare_run, kRuns},
+    {"top", "Follow the memory of a program while it is recorded", CommandGroup::record, "top", declare_top},
     {"dump", "Make a recording of a program that runs under record --on-demand", CommandGroup::record,
      "flight-recorder", declare_dump},
     {"seal", "Recover the recording of a crashed run", CommandGroup::record, "seal", declare_seal},

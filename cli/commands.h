@@ -61,6 +61,7 @@ CommandFunction declare_run(CLI::App& sub);
 CommandFunction declare_verify(CLI::App& sub);
 CommandFunction declare_fit(CLI::App& sub);
 CommandFunction declare_budget(CLI::App& sub);
+CommandFunction declare_top(CLI::App& sub);
 CommandFunction declare_report(CLI::App& sub);
 CommandFunction declare_advise(CLI::App& sub);
 CommandFunction declare_diff(CLI::App& sub);

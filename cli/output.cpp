@@ -56,6 +56,8 @@ unsigned terminal_width(int descriptor) {
   return std::min(width, kMostWidth);
 }
 
+bool is_color_wanted(int descriptor) { return wants_color("auto", isatty(descriptor) != 0); }
+
 text::Style style_of(const OutputPlace& place, const std::string& color) {
   const bool to_terminal = place.is_standard() && isatty(STDOUT_FILENO) != 0;
   text::Style style;

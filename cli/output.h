@@ -25,6 +25,8 @@ struct OutputPlace {
 
 // The width of the terminal at a descriptor; without a terminal COLUMNS, or 100.
 unsigned terminal_width(int descriptor);
+// Whether text on the terminal at a descriptor has colors by default.
+bool is_color_wanted(int descriptor);
 // The style of text for `place`. `color`: auto, always or never.
 text::Style style_of(const OutputPlace& place, const std::string& color);
 

@@ -20,6 +20,7 @@
 #include "cli/dump_requests.h"
 #include "cli/explanation.h"
 #include "cli/flight_recorder.h"
+#include "cli/live_screen.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -52,7 +53,7 @@ struct RecordOptions {
   std::string on = "oom,SIGUSR2";
   uint64_t max_dumps = 10;
   bool quiet = false, keep_spool = false, is_mode_given = false, redact = false, cupti = false, referrers = false,
-       marked = false, on_demand = false;
+       marked = false, on_demand = false, live = false;
   bool is_by_rank = false;  // with `on_demand`: `output` is a pattern with %r, for a recording of each rank
   ApplyingOptions applying;
   SimulatingOptions simulating;
@@ -288,7 +289,9 @@ int record(const RecordOptions& options, const policy::RewriteSettings& applying
     own.signals = parse_triggers(options.on)->signals;
     own.arrived = [&flight](int number) { flight->signal_arrived(number); };
   }
+  LiveScreen live(options.live ? folder.path : "", options.output.path);
   const ChildEnd end = run_command(command, environment, streams, {}, own);
+  live.finish();
   signal(SIGPIPE, SIG_IGN);  // a closed standard error must not change the exit code
   if (!end.started) {
     if (flight) flight->end();
@@ -413,6 +416,9 @@ CommandFunction declare_record(CLI::App& sub) {
                "Name the Python variable that holds each remaining tensor: at steps, near the peak and after an out of "
                "memory. A search takes at most 100 ms, after an out of memory 1 s");
   sub.add_flag("--redact", options->redact, "Leave the arguments of the command out of the recording");
+  sub.add_flag("--live", options->live,
+               "Show the memory on the terminal while the program runs, as tapelens top does, if the program's output "
+               "goes elsewhere: tapelens record --live -- CMD > log 2>&1");
   sub.add_flag("--quiet", options->quiet, "Print no closing line");
   sub.add_flag("--keep-spool", options->keep_spool, "Keep the spools of the processes, FILE.spool/, after sealing");
   sub.add_flag("--force", options->output.is_forced,

@@ -13,21 +13,10 @@
 
 #include "trace/checksum.h"
 #include "trace/regular_file.h"
+#include "trace/whole_record.h"
 
 namespace tapelens::trace {
 namespace {
-
-constexpr uint64_t kBlocksBetweenHoles = 16;
-
-// Whether a record may have this many bytes, and its own tail fits into them.
-bool is_whole(const RecordHeader* record, size_t bytes) {
-  const RecordShape& shape = shape_of(record->kind);
-  if (bytes < shape.bytes) return false;
-  if (record->kind == RecordKind::lane) return record->id != 0;
-  if (shape.element == 0) return true;
-  const size_t tail = bytes - shape.bytes;
-  return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;
-}
 
 // An empty file has a null mapping.
 template <class Mapped>

@@ -20,8 +20,11 @@ class StepBorders {
   explicit StepBorders(uint32_t program, uint32_t optimizer = 0)
       : program_(program), optimizer_(optimizer), is_given_(optimizer != 0) {}
 
+  // For followers of a running process: the program's mark was named after the construction.
+  void set_program(uint32_t program) { program_ = program; }
   // Whether the event is a border.
   bool event(const RecordHeader* record, size_t lane) {
+    is_first_of_program_ = false;
     if (record->kind == RecordKind::optimizer_begin) open_[lane].push_back(record->id);
     if (record->kind != RecordKind::optimizer_end) return false;
     std::vector<uint32_t>& open = open_[lane];

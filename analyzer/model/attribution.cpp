@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "analyzer/model/operator_names.h"
 #include "trace/record.h"
 
 namespace tapelens::model {
@@ -157,13 +158,9 @@ StringId called_name_of(const Process& p, const Text& text, AllocationId allocat
   return op && !is_transparent(text, o.name[op]) ? o.name[op] : operator_name_of(p, text, allocation);
 }
 
-bool is_engine_operator(const Text& text, StringId name) {
-  return text.string(name).starts_with("autograd::engine::evaluate_function");
-}
+bool is_engine_operator(const Text& text, StringId name) { return is_engine_operator(text.string(name)); }
 
-bool is_transparent(const Text& text, StringId name) {
-  return is_engine_operator(text, name) || text.string(name).find("::") == std::string_view::npos;
-}
+bool is_transparent(const Text& text, StringId name) { return is_transparent(text.string(name)); }
 
 ParameterModules::ParameterModules(const Process& process, const Text& text) {
   const Roles& roles = process.roles;

@@ -1,0 +1,55 @@
+// The live bytes of a device over time in bounded memory: the highest value of each interval. The intervals double in
+// length whenever the run outgrows them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "trace/types.h"
+
+namespace tapelens::live {
+
+using trace::Bytes;
+using trace::Time;
+
+class History {
+ public:
+  static constexpr size_t kMost = 512;  // intervals
+
+  // The value from `time` on. Times do not decrease much: an earlier one counts for the last interval.
+  void note(Time time, Bytes bytes) {
+    if (highest_.empty()) begin_ = time.ns;
+    const int64_t since = std::max<int64_t>(0, time.ns - begin_);
+    while (since / interval_ >= static_cast<int64_t>(kMost)) fold();
+    const auto at =
+        std::max(static_cast<size_t>(since / interval_), highest_.empty() ? size_t{0} : highest_.size() - 1);
+    while (highest_.size() <= at) highest_.push_back(last_);
+    highest_[at] = std::max(highest_[at], bytes.value);
+    last_ = bytes.value;
+  }
+  // The highest value of each interval up to `now`, from begin() on.
+  std::vector<int64_t> values(Time now) const {
+    std::vector<int64_t> values = highest_;
+    if (values.empty()) return values;
+    const int64_t end = std::min<int64_t>((now.ns - begin_) / interval_ + 1, static_cast<int64_t>(kMost));
+    while (static_cast<int64_t>(values.size()) < end) values.push_back(last_);
+    return values;
+  }
+  Time begin() const { return {begin_}; }
+  Time interval() const { return {interval_}; }
+
+ private:
+  void fold() {
+    for (size_t i = 0; i < highest_.size(); i += 2)
+      highest_[i / 2] = i + 1 < highest_.size() ? std::max(highest_[i], highest_[i + 1]) : highest_[i];
+    highest_.resize((highest_.size() + 1) / 2);
+    interval_ *= 2;
+  }
+
+  int64_t interval_ = 10'000'000;  // ns
+  int64_t begin_ = 0, last_ = 0;
+  std::vector<int64_t> highest_;
+};
+
+}  // namespace tapelens::live

@@ -1,0 +1,395 @@
+#include "analyzer/live/screen.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "analyzer/model/device_traits.h"
+#include "analyzer/model/words.h"
+#include "analyzer/peak/frame_names.h"
+#include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
+
+namespace tapelens::live {
+namespace {
+
+using namespace text;
+
+constexpr size_t kLeastRows = 12, kCurveRows = 8;
+constexpr unsigned kBytesWidth = 11;
+
+Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
+std::string amount(uint64_t bytes) { return bytes_text(bytes_of(bytes)); }
+
+std::string duration_text(Time time) {
+  const int64_t seconds = time.ns / 1'000'000'000;
+  if (seconds < 60) return time_text(time);
+  const auto two = [](int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  return std::to_string(seconds / 3600) + ":" + two(seconds / 60 % 60) + ":" + two(seconds % 60);
+}
+
+std::string state_text(const Followed& process) {
+  switch (process.state()) {
+    case State::recording:
+      return "recording";
+    case State::replaced:
+      return "replaced by another program";
+    case State::killed:
+      return "killed or crashed";
+    case State::ended:
+      break;
+  }
+  if (const auto code = process.tail().exit_code()) return "ended, exit code " + std::to_string(*code);
+  return "recording ended";
+}
+
+std::vector<uint8_t> used_devices(const Followed& process) {
+  std::vector<uint8_t> used;
+  for (size_t i = 0; i < process.memory().devices().size(); ++i)
+    if (process.memory().devices()[i].is_used) used.push_back(static_cast<uint8_t>(i));
+  return used;
+}
+
+std::string device_name(const Followed& process, uint8_t device) {
+  const std::string_view name = process.names().device(device);
+  return name.empty() ? "device " + std::to_string(device) : std::string(name);
+}
+
+// The mean change of the live bytes at the end of a step, over the last steps.
+std::string growth_text(const DeviceMemory& device) {
+  constexpr size_t kSteps = 8;
+  if (device.steps.size() < 3) return {};
+  const size_t over = std::min(kSteps, device.steps.size() - 1);
+  const auto before = static_cast<int64_t>(device.steps[device.steps.size() - 1 - over].end);
+  const int64_t growth = (static_cast<int64_t>(device.steps.back().end) - before) / static_cast<int64_t>(over);
+  if (growth == 0) return "no growth";
+  return std::string(growth > 0 ? "+" : "-") + bytes_text(Bytes{std::abs(growth)}) + " a step";
+}
+
+std::string peak_text(const DeviceMemory& device, bool has_steps) {
+  std::string text = "peak " + amount(device.peak) + " at " + duration_text(device.peak_time);
+  if (has_steps) text += ", step " + std::to_string(device.peak_step);
+  return text;
+}
+
+// ---- the curve
+
+class Curve {
+ public:
+  Curve(const std::vector<int64_t>& values, unsigned cells) : cells_(cells) {
+    const size_t count = std::min<size_t>(values.size(), cells);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (columns_.size() <= i * count / values.size()) columns_.push_back(0);
+      columns_.back() = std::max(columns_.back(), values[i]);
+    }
+    for (const int64_t value : columns_) highest_ = std::max(highest_, value);
+  }
+  int64_t highest() const { return highest_; }
+  // Few values are spread over the whole width.
+  std::string row(size_t row, size_t rows) const {
+    static constexpr std::array<const char*, 9> kLevels = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    std::string out;
+    for (unsigned cell = 0; cell < cells_ && !columns_.empty(); ++cell) {
+      const int64_t value = columns_[cell * columns_.size() / cells_];
+      const double eighths =
+          highest_ > 0 ? static_cast<double>(value) / static_cast<double>(highest_) * static_cast<double>(rows) * 8 : 0;
+      const double here = eighths - static_cast<double>(rows - 1 - row) * 8;
+      out += kLevels[static_cast<size_t>(std::clamp(std::lround(here), 0L, 8L))];
+    }
+    return out;
+  }
+
+ private:
+  unsigned cells_;
+  std::vector<int64_t> columns_;
+  int64_t highest_ = 0;
+};
+
+// ---- the largest holders
+
+struct HolderRow {
+  std::string category, name, line, module;
+  uint64_t live = 0, at_peak = 0;
+};
+
+// The save or the operator; empty for the state of the training, whose category says enough.
+std::string name_of(const Names& names, const GroupKey& group) {
+  if (group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context)
+    return model::field_name(names.string(group.node_type), names.string(group.field));
+  if (peak::is_state(group.kind) && group.kind != HolderKind::gradient) return {};
+  const std::string_view op = names.string(group.maker.op);
+  return std::string(op.empty() ? "(no operator)" : op);
+}
+
+std::string module_text(const Names& names, const std::set<uint32_t>& modules) {
+  std::vector<std::string_view> paths;
+  for (const uint32_t module : modules) paths.push_back(names.module_path(module));
+  if (paths.size() == 1) return std::string(paths.front());
+  const std::string common = common_path(paths);
+  return common.empty() ? std::to_string(paths.size()) + " modules" : common + ".*";
+}
+
+// Rows of one operator, holder and line, the largest first. `is_ended`: by the bytes at the peak.
+std::vector<HolderRow> holders(const Followed& process, uint8_t number, bool is_ended, size_t most) {
+  const Names& names = process.names();
+  const DeviceMemory& device = process.memory().devices()[number];
+  struct Sum {
+    uint64_t live = 0, at_peak = 0;
+    std::set<uint32_t> modules;
+    const GroupKey* group = nullptr;
+  };
+  using Key = std::tuple<HolderKind, uint32_t, uint32_t, uint32_t, uint32_t>;
+  std::map<Key, Sum> sums;
+  for (const Group& group : process.memory().groups()) {
+    if (group.key.device != number) continue;
+    const uint64_t live = group.bytes.live(), at_peak = group.bytes.at_peak(device.peaks);
+    if (live == 0 && at_peak == 0) continue;
+    const GroupKey& of = group.key;
+    const bool is_named_by_op = of.node_type == 0 && (!peak::is_state(of.kind) || of.kind == HolderKind::gradient);
+    Sum& sum =
+        sums[{of.kind, of.node_type, of.field, is_named_by_op ? of.maker.op : 0, names.source_frame(of.maker.stack)}];
+    sum.live += live;
+    sum.at_peak += at_peak;
+    sum.modules.insert(of.maker.module);
+    sum.group = &of;
+  }
+  std::vector<std::pair<Key, const Sum*>> order;
+  for (const auto& [key, sum] : sums)
+    if ((is_ended ? sum.at_peak : sum.live) != 0) order.emplace_back(key, &sum);
+  std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
+    const auto size = [&](const Sum& sum) { return static_cast<int64_t>(is_ended ? sum.at_peak : sum.live); };
+    return size(*a.second) > size(*b.second);
+  });
+  if (order.size() > most) order.resize(most);
+  peak::FrameNames lines;
+  const auto line_of = [&](const Key& key) {
+    const SourceLine line = names.line(std::get<4>(key));
+    return peak::SourceLine{line.file, line.function, line.line};
+  };
+  for (const auto& [key, sum] : order) lines.add(line_of(key));
+  std::vector<HolderRow> rows;
+  for (const auto& [key, sum] : order) {
+    rows.push_back({peak::category_name(std::get<0>(key)), name_of(names, *sum->group),
+                    std::get<4>(key) != 0 ? lines.name(line_of(key)) : std::string(), module_text(names, sum->modules),
+                    sum->live, sum->at_peak});
+  }
+  return rows;
+}
+
+// ---- the parts of the screen
+
+class Screen {
+ public:
+  Screen(std::span<const std::unique_ptr<Followed>> processes, const ScreenOptions& options)
+      : processes_(processes), options_(options), page_(options.style), left_(std::max(options.rows, kLeastRows)) {
+    if (!options.keys.empty()) --left_;
+  }
+
+  std::string draw() {
+    if (processes_.empty()) {
+      line(page_.paint(Paint::bold, options_.title) + "  waiting for a process that runs LibTorch");
+      return finish();
+    }
+    const size_t index = std::min(options_.process, processes_.size() - 1);
+    const Followed& process = *processes_[index];
+    header(process);
+    const std::vector<uint8_t> devices = used_devices(process);
+    if (devices.empty()) {
+      line("  nothing is allocated yet");
+    } else {
+      const uint8_t device = devices[std::min(options_.device, devices.size() - 1)];
+      for (const uint8_t one : devices) device_line(process, one, one == device && devices.size() > 1);
+      curve(process, device);
+      categories(process, device);
+      if (processes_.size() > 1) process_table(index);
+      holder_table(process, device);
+    }
+    return finish();
+  }
+
+ private:
+  void line(std::string_view text) {
+    if (left_ == 0) return;
+    --left_;
+    page_.line(text);
+  }
+  std::string finish() {
+    if (!options_.keys.empty()) page_.line(page_.paint(Paint::dim, fit_words(options_.keys, page_.width())));
+    return page_.take();
+  }
+
+  void header(const Followed& process) {
+    const Memory& memory = process.memory();
+    std::string text = "  pid " + std::to_string(process.tail().pid());
+    if (!process.names().rank().empty()) text += "  rank " + std::string(process.names().rank());
+    text += "  " + state_text(process);
+    if (memory.steps() > 0) text += "  step " + count_text(memory.steps());
+    if (process.state() == State::recording && *memory.phase() != '\0') text += " " + std::string(memory.phase());
+    text += "  " + duration_text(process.now());
+    const unsigned width = page_.width() - std::min(page_.width() - 20, columns(text));
+    line(page_.paint(Paint::bold, fit(options_.title, width)) + text);
+    std::string counts = "  " + count_text(memory.events()) + " events";
+    if (const auto rate = process.events_per_second(); rate && process.state() == State::recording)
+      counts += ", " + count_text(static_cast<uint64_t>(*rate)) + " a second";
+    if (process.tail().lost_events() > 0) counts += ", " + count_text(process.tail().lost_events()) + " lost";
+    if (process.tail().torn_blocks() > 0)
+      counts += ", " + plural(process.tail().torn_blocks(), "damaged block", "damaged blocks");
+    if (memory.out_of_memory() > 0)
+      counts += ", " + plural(memory.out_of_memory(), "failed request", "failed requests");
+    line(page_.paint(Paint::dim, counts));
+  }
+
+  void device_line(const Followed& process, uint8_t number, bool is_shown) {
+    const DeviceMemory& device = process.memory().devices()[number];
+    std::string text = (is_shown ? "> " : "  ") + device_name(process, number) + "  now " + amount(device.live) + "  " +
+                       peak_text(device, process.memory().steps() > 0);
+    if (const std::string growth = growth_text(device); !growth.empty()) text += "  " + growth;
+    line(page_.paint(Paint::bold, text));
+  }
+
+  void curve(const Followed& process, uint8_t number) {
+    const History& history = process.memory().devices()[number].history;
+    const unsigned cells = page_.width() - kBytesWidth - 2;
+    const Curve curve(history.values(process.now()), cells);
+    const size_t rows = std::clamp(options_.rows / 5, size_t{3}, kCurveRows);
+    line("");
+    for (size_t row = 0; row < rows; ++row) {
+      const std::string label = row == 0 ? bytes_text(Bytes{curve.highest()}) : row + 1 == rows ? "0 B" : "";
+      line(pad_left(label, kBytesWidth) + "  " + page_.paint(Paint::cyan, curve.row(row, rows)));
+    }
+    const std::string begin = duration_text(history.begin()), end = duration_text(process.now());
+    const unsigned between = cells - std::min(cells, columns(end));
+    line(std::string(kBytesWidth + 2, ' ') + page_.paint(Paint::dim, pad_right(begin, between) + end));
+  }
+
+  void categories(const Followed& process, uint8_t number) {
+    const DeviceMemory& device = process.memory().devices()[number];
+    struct Row {
+      HolderKind kind;
+      uint64_t live, at_peak;
+    };
+    std::vector<Row> rows;
+    for (size_t kind = 0; kind < kHolderKinds; ++kind) {
+      const uint64_t live = device.kinds[kind].live();
+      const uint64_t at_peak = device.is_peak_older ? 0 : device.kinds[kind].at_peak(device.peaks);
+      if (live != 0 || at_peak != 0) rows.push_back({static_cast<HolderKind>(kind), live, at_peak});
+    }
+    const bool is_ended = process.state() != State::recording;
+    const auto size = [&](const Row& row) { return static_cast<int64_t>(is_ended ? row.at_peak : row.live); };
+    std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) { return size(a) > size(b); });
+    const uint64_t whole = is_ended ? device.peak : device.live;
+    const unsigned cells = page_.width() - std::min(page_.width() - 10, 60U);
+    line("");
+    line(page_.paint(Paint::bold, pad_right("  category", 20)) +
+         page_.paint(Paint::dim, pad_left("now", kBytesWidth) + pad_left("at the peak", kBytesWidth + 3) + "  share " +
+                                     (is_ended ? "of the peak" : "now")));
+    for (const Row& row : rows) {
+      const auto part = std::max<int64_t>(0, size(row));
+      const double fraction = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+      line("  " + pad_right(peak::category_name(row.kind), 18) + pad_left(amount(row.live), kBytesWidth) +
+           pad_left(device.is_peak_older ? "" : amount(row.at_peak), kBytesWidth + 3) +
+           pad_left(percent_text(Bytes{part}, bytes_of(whole)), 9) + "  " +
+           page_.paint(Paint::green, bar(std::min(fraction, 1.0), cells)));
+    }
+  }
+
+  void process_table(size_t shown) {
+    line("");
+    line(page_.paint(Paint::bold, "  " + pad_left("pid", 8) + pad_left("rank", 6) + "  " + pad_right("device", 8) +
+                                      pad_left("now", kBytesWidth) + pad_left("peak", kBytesWidth + 1) +
+                                      pad_left("step", 8) + "  state"));
+    // The shown process stays visible in a list that is too long.
+    const size_t most = std::max<size_t>(3, left_ / 2);
+    const size_t first = shown >= most ? shown + 1 - most : 0;
+    for (size_t i = first; i < std::min(processes_.size(), first + most); ++i) {
+      const Followed& process = *processes_[i];
+      const std::vector<uint8_t> devices = used_devices(process);
+      std::string row = (i == shown ? "> " : "  ") + pad_left(std::to_string(process.tail().pid()), 8) +
+                        pad_left(process.names().rank(), 6) + "  ";
+      if (devices.empty()) {
+        row += std::string(8 + 2 * kBytesWidth + 1, ' ');
+      } else {
+        const uint8_t number = devices[main_device(process)];
+        const DeviceMemory& device = process.memory().devices()[number];
+        row += pad_right(device_name(process, number), 8) + pad_left(amount(device.live), kBytesWidth) +
+               pad_left(amount(device.peak), kBytesWidth + 1);
+      }
+      line(row + pad_left(std::to_string(process.memory().steps()), 8) + "  " + state_text(process));
+    }
+    if (first + most < processes_.size())
+      line("  " + plural(processes_.size() - first - most, "more process", "more processes"));
+  }
+
+  void holder_table(const Followed& process, uint8_t device) {
+    if (left_ < 4) return;
+    const bool is_ended = process.state() != State::recording;
+    if (is_ended && process.memory().devices()[device].is_peak_older) return;
+    const std::vector<HolderRow> rows = holders(process, device, is_ended, left_ - 2);
+    if (rows.empty()) return;
+    line("");
+    const unsigned rest = page_.width() - kBytesWidth - 2;
+    const unsigned module = rest / 5, line_width = 2 * rest / 5, by = rest - module - line_width - 4;
+    line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
+                                      pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
+    for (const HolderRow& row : rows) {
+      std::string by_text = fit(row.category, by);
+      if (!row.name.empty() && columns(by_text) + 8 < by)
+        by_text += " " + fit_path(row.name, by - columns(by_text) - 1);
+      line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " + pad_right(by_text, by + 2) +
+           pad_right(fit_words(row.line, line_width), line_width + 2) + fit_path(row.module, module));
+    }
+  }
+
+  std::span<const std::unique_ptr<Followed>> processes_;
+  const ScreenOptions& options_;
+  Page page_;
+  size_t left_;
+};
+
+}  // namespace
+
+size_t main_device(const Followed& process) {
+  const std::vector<uint8_t> used = used_devices(process);
+  const auto precedence = [&](size_t i) {
+    const bool is_gpu = !model::device_type(process.names().device(used[i])).is_host;
+    return std::pair(is_gpu, static_cast<int64_t>(process.memory().devices()[used[i]].peak));
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < used.size(); ++i)
+    if (precedence(i) > precedence(best)) best = i;
+  return best;
+}
+
+size_t count_devices(const Followed& process) { return used_devices(process).size(); }
+
+size_t main_process(std::span<const std::unique_ptr<Followed>> processes) {
+  const auto peak_of = [](const Followed& process) {
+    const std::vector<uint8_t> used = used_devices(process);
+    return used.empty() ? int64_t{-1}
+                        : static_cast<int64_t>(process.memory().devices()[used[main_device(process)]].peak);
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < processes.size(); ++i)
+    if (peak_of(*processes[i]) > peak_of(*processes[best])) best = i;
+  return best;
+}
+
+std::string screen(std::span<const std::unique_ptr<Followed>> processes, const ScreenOptions& options) {
+  return Screen(processes, options).draw();
+}
+
+std::string summary(const Followed& process) {
+  const std::vector<uint8_t> used = used_devices(process);
+  std::string text = state_text(process);
+  if (used.empty()) return text + ", nothing was allocated";
+  const uint8_t number = used[main_device(process)];
+  text += ": " + peak_text(process.memory().devices()[number], process.memory().steps() > 0) + " on " +
+          device_name(process, number);
+  if (process.memory().steps() > 0) text += " of " + model::counted(process.memory().steps(), "step");
+  return text;
+}
+
+}  // namespace tapelens::live
