@@ -169,7 +169,7 @@ try:
 except ValueError, TypeError:
     raise
 print(float(total) > 0)"""), "total += loss.detach()"),
-    "lazy_imports": (15, "lazy import json\n" + CLASSIFIER.format(before="rows, total = [[1], [2]], 0", behind="total += loss", after="""\
+    "lazy_imports": (15, "lazy import json\n" + CLASSIFIER.format(before="rows = [[1], [2]]\ntotal = 0", behind="total += loss", after="""\
 print(json.dumps([*row for row in rows]))
 print(float(total) > 0)"""), "total += loss.item()"),
 }
