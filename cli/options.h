@@ -39,7 +39,7 @@ void add_mode_option(CLI::App& sub, std::string& mode);
 // --top; `top_help`: the listed items.
 void add_top_option(CLI::App& sub, int64_t& top, const std::string& top_help);
 void add_color_option(CLI::App& sub, std::string& color);
-// --max-bytes: of the output as JSON.
+// --max-bytes: the limit of the output as JSON.
 void add_max_bytes_option(CLI::App& sub, std::string& max_bytes);
 // Its value; none if it is empty. Throws a CLI::ValidationError.
 std::optional<uint64_t> read_max_bytes(const std::string& max_bytes, const std::string& format);

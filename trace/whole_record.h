@@ -1,4 +1,4 @@
-// What the readers of an untrusted spool share.
+// The checks that all readers of an untrusted spool share.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 namespace tapelens::exporting {
 namespace {
 
-constexpr uint32_t kSequence = 1;    // of all events
+constexpr uint32_t kSequence = 1;    // the sequence of all events
 constexpr char kPacketTag = '\x0a';  // field 1 of a Trace, length-delimited
 
 constexpr std::array<std::pair<EventCategory, const char*>, 7> kCategories = {

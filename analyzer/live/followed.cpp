@@ -27,7 +27,7 @@ Result<std::unique_ptr<Followed>> Followed::open(const std::string& path) {
 }
 
 bool Followed::poll() {
-  const bool was_alive = is_alive(tail_.pid());  // before the poll: what it committed is read
+  const bool was_alive = is_alive(tail_.pid());  // before the poll, which then reads all that it committed
   uint64_t until = UINT64_MAX;
   if (was_alive && tail_.state() == SpoolState::recording) {
     const ClockAnchor now{ticks_now(), monotonic_ns()};

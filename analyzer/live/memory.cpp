@@ -76,7 +76,7 @@ Maker Memory::maker_of(const Lane& lane, uint32_t own_stack) {
   const Node* node = evaluation != nullptr ? find_node(evaluation->node) : nullptr;
   const size_t first = evaluation != nullptr ? std::min(evaluation->operators, lane.operators.size()) : 0;
   if (own_stack != 0 && !names_.is_engine_call(own_stack)) maker.stack = own_stack;
-  bool is_inner = true;  // of the operators within the one that the program called
+  bool is_inner = true;  // the operator is within the one that the program called
   for (size_t i = lane.operators.size(); i-- > first;) {
     const OpenOperator& open = lane.operators[i];
     if (maker.stack == 0 && open.stack != 0 && !names_.is_engine_call(open.stack)) maker.stack = open.stack;

@@ -55,7 +55,7 @@ struct GroupKey {
   uint8_t device = 0;
   HolderKind kind{};
   Maker maker;
-  uint32_t node_type = 0, field = 0;  // of the save, or of what a hook returned for it; else 0
+  uint32_t node_type = 0, field = 0;  // the save's, or those of the tensor that a hook returned for it; else 0
   friend bool operator==(const GroupKey&, const GroupKey&) = default;
 };
 struct GroupHash {
@@ -93,7 +93,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  void older(const trace::RecordHeader* record, Time time);  // what the file of older steps says of them
+  void older(const trace::RecordHeader* record, Time time);  // a record of the file of older steps
   void event(const trace::RecordHeader* record, uint32_t lane, Time time);
   void gap(uint32_t lane);
 
@@ -102,7 +102,7 @@ class Memory {
   uint64_t events() const { return events_; }
   uint64_t steps() const { return steps_; }  // that have ended
   Time last() const { return last_; }
-  // What the program does now: "backward", "optimizer", "forward", or empty.
+  // The program's present phase: "backward", "optimizer", "forward", or empty.
   const char* phase() const;
   uint64_t out_of_memory() const { return out_of_memory_; }  // failed requests
 
@@ -115,12 +115,12 @@ class Memory {
   struct Allocation {
     uint32_t number = 0;
     uint8_t device = 0, roles = 0;  // roles: a bit for each trace::Role
-    bool is_counted = false;        // of an allocator
+    bool is_counted = false;        // an allocator made it
     bool is_in_operator = false, is_in_backward = false, is_unpacked = false, waits = false;
     uint32_t saves = 0, packed = 0, contexts = 0, checkpoints = 0;
     uint64_t bytes = 0;
     Maker maker;
-    uint32_t node_type = 0, field = 0;  // of the first save
+    uint32_t node_type = 0, field = 0;  // those of the first save
     uint32_t group = UINT32_MAX;
   };
   enum class Keeps : uint8_t { save, packed, context };

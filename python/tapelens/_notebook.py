@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-HEIGHT = 720  # of a page, in pixels
+HEIGHT = 720  # the height of a page, in pixels
 ROWS = 20
 
 

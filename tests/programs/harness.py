@@ -13,7 +13,7 @@ import sys
 
 import jsonschema
 
-PYTHON = os.environ.get("TAPELENS_TRIED_PYTHON", sys.executable)  # of the programs: scripts/try-python sets another one
+PYTHON = os.environ.get("TAPELENS_TRIED_PYTHON", sys.executable)  # it runs the programs; scripts/try-python sets it
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SAMPLES = ROOT / "samples"

@@ -139,7 +139,7 @@ def test_errors_are_one_line(tmp_path, words, code):
 
 
 class Terminal:
-    """A program in a terminal of its own."""
+    """A program in a separate terminal."""
 
     def __init__(self, command, columns=100, rows=40, **options):
         self.main, self.side = pty.openpty()

@@ -13,7 +13,7 @@ namespace {
 
 using Event = std::array<uint64_t, 5>;
 
-// What a visitor received, in a form to compare.
+// The events that a visitor received, in a form to compare.
 class Said : public SpoolVisitor {
  public:
   void interned(const RecordHeader* record) override { names += record->kind != RecordKind::lane ? 1 : 0; }
