@@ -172,10 +172,18 @@ bool Recomputed::is_made_before(const Version& version, Time begin) const {
   return !history.maker || o.begin[history.maker] < begin;
 }
 
-// Sources are made earlier, so that no recipe leads back to itself. A forged recording can have others.
+// Whether the operator made the version, and cannot make it again: the mask of a dropout.
+bool Recomputed::is_kept_result(const Version& version, OperatorId op) const {
+  const auto known = histories_.find(version.allocation.value);
+  return version.number == 0 && known != histories_.end() && known->second.maker == op &&
+         !recipe_of(op, version.allocation, false);
+}
+
+// Sources are made earlier or not made again, so that no recipe leads back to itself. A forged recording can have
+// others.
 std::optional<Recomputed::Recipe> Recomputed::in_order(std::optional<Recipe> recipe) const {
   const auto is_earlier = [&](const Version& source) {
-    return is_made_before(source, context_.process.operators.begin[recipe->op]);
+    return is_made_before(source, context_.process.operators.begin[recipe->op]) || is_kept_result(source, recipe->op);
   };
   return recipe && std::ranges::all_of(recipe->sources, is_earlier) ? std::move(recipe) : std::nullopt;
 }

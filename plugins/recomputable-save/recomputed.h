@@ -103,6 +103,7 @@ class Recomputed {
   void read_products();
   uint32_t version_at(AllocationId allocation, Time time) const;
   bool is_made_before(const Version& version, Time begin) const;
+  bool is_kept_result(const Version& version, OperatorId op) const;
   std::optional<Recipe> in_order(std::optional<Recipe> recipe) const;
   const Recipe* recipe(const Version& version) const;         // null: no recipe
   recompute::Repeatable maker(const Version& version) const;  // of its recipe
