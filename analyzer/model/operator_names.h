@@ -1,4 +1,5 @@
-// Facts that follow from the name of an operator. Used by attribution.h, and by code that follows a run without a model.
+// Facts that follow from the name of an operator. Used by attribution.h, and by code that follows a run without a
+// model.
 #pragma once
 
 #include <string_view>
