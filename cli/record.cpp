@@ -323,7 +323,7 @@ CommandFunction declare_record(CLI::App& sub) {
       "  tapelens record --last 3 -- python train.py\n"
       "  tapelens record --when 'peak>60GiB' -- python train.py\n"
       "  tapelens record --on-demand -o oom.tapelens -- python train.py\n"
-      "  tapelens record --on-demand -o oom-%h-%r.tapelens -- torchrun --nproc-per-node 8 train.py\n"
+      "  tapelens record --on-demand -o oom-%h-%r.tapelens -- torchrun ddp.py\n"
       "  tapelens record --stacks none --max-size 500MiB -- ./trainer\n"
       "  tapelens record --apply lossless -- python train.py\n"
       "  tapelens record --apply plan.json --allow expanded-save -- python train.py\n"

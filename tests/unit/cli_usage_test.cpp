@@ -236,7 +236,7 @@ TEST(Completion, BashCompletesCommandsOptionsValuesAndRecordings) {
   write_file(folder / "run.tapelens", "");
   write_file(folder / "other.txt", "");
   EXPECT_EQ(completed({"tapelens", "rec"}, folder.path()), "record\n");
-  EXPECT_EQ(completed({"tapelens", "record", "--max"}, folder.path()), "--max-size\n");
+  EXPECT_EQ(completed({"tapelens", "record", "--max-s"}, folder.path()), "--max-size\n");
   EXPECT_EQ(completed({"tapelens", "record", "--stacks", "p"}, folder.path()), "python\n");
   EXPECT_EQ(completed({"tapelens", "run", "--apply", "bit"}, folder.path()), "bitwise\n");
   EXPECT_EQ(completed({"tapelens", "verify", "--allow", "trivial"}, folder.path()), "trivial-concat\n");
