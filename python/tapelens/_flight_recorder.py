@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -15,10 +16,11 @@ from tapelens._errors import Error
 
 # Set for the second start, to prevent a third one.
 _STARTED = "TAPELENS_STARTED_AGAIN"
+_EVENTS = ("oom", "SIGUSR1", "SIGUSR2")
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
-def flight_recorder(last: int = 3, on: Iterable[str] = ("oom", "SIGUSR2"), output: str | None = None) -> bool:
+def flight_recorder(last: int = 3, on: Iterable[str] | str = ("oom", "SIGUSR2"), output: str | None = None) -> bool:
     """Keeps the last steps of this program, and makes a recording of them when a request for memory fails ("oom"), at a
     signal ("SIGUSR1", "SIGUSR2"), or for `tapelens dump PID`. Call it first: it starts the program again, from its
     first line, as a child of `tapelens record --on-demand`, which takes the place and the pid of this process.
@@ -30,7 +32,8 @@ def flight_recorder(last: int = 3, on: Iterable[str] = ("oom", "SIGUSR2"), outpu
         return "TAPELENS_SPOOL" in os.environ
     if is_second:  # `tapelens record` has said why it cannot record
         return False
-    if why := _why_not():
+    events = on.split(",") if isinstance(on, str) else list(on)
+    if why := _wrong(last, events, output) or _why_not():
         print(f"tapelens: flight_recorder(): {why}; the program runs without it", file=sys.stderr)
         return False
     if output is None:
@@ -40,10 +43,11 @@ def flight_recorder(last: int = 3, on: Iterable[str] = ("oom", "SIGUSR2"), outpu
     except Error as error:
         print(f"tapelens: flight_recorder(): {error}; the program runs without it", file=sys.stderr)
         return False
-    words = [str(program), "record", "--on-demand", "--last", str(last), "--on", ",".join(on) or "none", "-o", output,
+    words = [str(program), "record", "--on-demand", "--last", str(last), "--on", ",".join(events) or "none", "-o", str(output),
              "--", sys.executable, *sys.orig_argv[1:]]
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with contextlib.suppress(Exception):  # None, closed, or a pipe without a reader
+            stream.flush()
     before = _default_signals()
     try:
         os.execve(program, words, {**os.environ, _STARTED: "1"})
@@ -52,6 +56,18 @@ def flight_recorder(last: int = 3, on: Iterable[str] = ("oom", "SIGUSR2"), outpu
             signal.signal(number, handler)
         print(f"tapelens: flight_recorder(): {program}: {error.strerror}; the program runs without it", file=sys.stderr)
     return False
+
+
+def _wrong(last: int, events: list[str], output: str | None) -> str:
+    """The reason why `tapelens record` would refuse these arguments and not start the program; empty if it takes them."""
+    for event in events:
+        if event not in _EVENTS:
+            return f"{event!r} is not an event: use {', '.join(_EVENTS)}"
+    if not isinstance(last, int) or last < 1:
+        return f"last={last!r} is not a number of steps"
+    if output is not None and (str(output) in ("", "-") or str(output).startswith("/dev/")):
+        return f"output={str(output)!r} is not a file"
+    return ""
 
 
 def _why_not() -> str:

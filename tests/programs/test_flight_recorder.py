@@ -9,6 +9,8 @@ import subprocess
 import threading
 import time
 
+import pytest
+
 import harness
 import test_fit
 from python_package import ENVIRONMENT
@@ -304,6 +306,22 @@ def test_a_program_that_cannot_start_again_runs_on():
     assert run.said() == (0, "recorded False\nran\n", run.stderr)
     line, = messages(run.stderr)
     assert "put `tapelens record --on-demand --` in front of it; the program runs without it" in line
+
+
+@pytest.mark.parametrize("arguments, says", [("on=['oom', 'SIGKILL']", "'SIGKILL' is not an event"), ("on='omm'", "'omm' is not an event"),
+                                             ("last=0", "last=0 is not a number of steps"), ("output='-'", "output='-' is not a file")])
+def test_wrong_arguments_do_not_stop_the_program(arguments, says):
+    program = f"import tapelens; print('recorded', tapelens.flight_recorder({arguments})); print('ran')"
+    run = harness.bare([harness.PYTHON, "-c", program], env=ENVIRONMENT)
+    assert run.said() == (0, "recorded False\nran\n", run.stderr)
+    assert says in run.stderr and "the program runs without it" in run.stderr
+
+
+def test_a_program_without_standard_output_starts_again(target):
+    program = ("import sys; sys.stdout = None\nimport tapelens\n"
+               f"is_recorded = tapelens.flight_recorder(on='oom', output={str(target)!r})\nsys.stderr.write(f'recorded {{is_recorded}}\\n')")
+    run = harness.bare([harness.PYTHON, "-c", program], env=ENVIRONMENT)
+    assert run.code == 0 and run.stderr.startswith("recorded True\n")
 
 
 def test_each_rank_starts_again_and_all_have_a_recording(tmp_path):
