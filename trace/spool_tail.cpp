@@ -11,7 +11,6 @@
 #include <cstring>
 #include <utility>
 
-#include "trace/regular_file.h"
 #include "trace/whole_record.h"
 
 namespace tapelens::trace {
@@ -43,7 +42,7 @@ uint64_t size_of(int file) {
   return fstat(file, &facts) == 0 ? static_cast<uint64_t>(facts.st_size) : 0;
 }
 
-// The shared lock of all readers of a spool, if it is free: the owner of an exclusive one releases blocks right now.
+// The shared lock of all readers of a spool. Waits for the owner of an exclusive one, which releases blocks.
 class ReadLock {
  public:
   explicit ReadLock(int file) : file_(file) {
@@ -63,44 +62,10 @@ class ReadLock {
 Result<SpoolTail> SpoolTail::open(const std::string& path) {
   auto file = RegularFile::open(path);
   if (!file) return Error{path + ": cannot be read: " + file.error().message + ": check its permissions"};
-  SpoolTail tail;
-  tail.path_ = path;
-  tail.file_ = file->release();
+  SpoolTail tail(path, std::move(*file));
   if (!tail.read_spool_header())
     return Error{path + ": not a spool of this version of tapelens: use the tapelens that records the program"};
   return tail;
-}
-
-SpoolTail::SpoolTail(SpoolTail&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::exchange(other.file_, -1)),
-      pid_(other.pid_),
-      wall_ns_(other.wall_ns_),
-      epoch_ns_(other.epoch_ns_),
-      state_(other.state_),
-      exit_code_(other.exit_code_),
-      lost_(other.lost_),
-      torn_(other.torn_),
-      late_(other.late_),
-      bytes_read_(other.bytes_read_),
-      start_(other.start_),
-      last_(other.last_),
-      claimed_(other.claimed_),
-      scanned_(other.scanned_),
-      not_begun_(std::move(other.not_begun_)),
-      open_(std::move(other.open_)),
-      lanes_(std::move(other.lanes_)),
-      reached_(std::move(other.reached_)),
-      older_read_(other.older_read_),
-      older_seen_(other.older_seen_),
-      not_begun_at_first_(other.not_begun_at_first_),
-      passed_(other.passed_),
-      is_first_(other.is_first_),
-      was_hole_skipped_(other.was_hole_skipped_),
-      was_released_(other.was_released_) {}
-
-SpoolTail::~SpoolTail() {
-  if (file_ >= 0) ::close(file_);
 }
 
 void SpoolTail::restart() {
@@ -117,7 +82,7 @@ void SpoolTail::restart() {
 
 bool SpoolTail::read_spool_header() {
   alignas(SpoolHeader) std::byte bytes[sizeof(SpoolHeader)];
-  if (!read_at(file_, bytes, sizeof(bytes), 0)) return false;
+  if (!read_at(file_.descriptor(), bytes, sizeof(bytes), 0)) return false;
   const auto& header = *reinterpret_cast<const SpoolHeader*>(bytes);
   if (header.magic != kSpoolMagic || header.major != kSpoolMajor || header.minor > kSpoolMinor ||
       header.minor < kOldestSpoolMinor || header.block_bytes != kBlockBytes)
@@ -138,7 +103,7 @@ bool SpoolTail::read_spool_header() {
 }
 
 bool SpoolTail::poll(uint64_t until, SpoolVisitor& to) {
-  const ReadLock lock(file_);
+  const ReadLock lock(file_.descriptor());
   if (!read_spool_header()) return true;  // the file was cut: nothing more can be read
   // The caller was slower than `tapelens record --last`: the older file has what is still needed.
   if (was_released_) restart();
@@ -169,7 +134,7 @@ bool SpoolTail::read_header(int file, uint64_t place, Header& header) const {
 
 bool SpoolTail::begin_block(uint64_t place) {
   Header header{};
-  if (!read_header(file_, place_in_file(place), header) || header.magic == 0) return false;
+  if (!read_header(file_.descriptor(), place_in_file(place), header) || header.magic == 0) return false;
   if (header.magic != kBlockMagic || header.lane == 0) {
     ++torn_;
     return true;
@@ -182,13 +147,13 @@ bool SpoolTail::begin_block(uint64_t place) {
 // A block is claimed after its lane has finished the one before. So the blocks that were not begun are looked at again
 // last: a lane that has a block then has all its earlier ones.
 uint64_t SpoolTail::find_blocks() {
-  const uint64_t size = size_of(file_);
+  const uint64_t size = size_of(file_.descriptor());
   const uint64_t in_file = size > kSpoolHeaderBytes ? (size - kSpoolHeaderBytes) / kBlockBytes : 0;
   const uint64_t blocks = std::min(claimed_, in_file);
   const uint64_t end = std::min(blocks, scanned_ + kBytesOfAPoll / kBlockBytes);
   for (uint64_t i = scanned_; i < end; ++i) {
     if (i % kBlocksBetweenHoles == 0 && blocks - i > kBlocksBetweenHoles) {  // holes: released, or never begun
-      const off_t data = lseek(file_, static_cast<off_t>(place_in_file(i)), SEEK_DATA);
+      const off_t data = lseek(file_.descriptor(), static_cast<off_t>(place_in_file(i)), SEEK_DATA);
       const uint64_t first = data > 0 ? (static_cast<uint64_t>(data) - kSpoolHeaderBytes) / kBlockBytes : i;
       was_hole_skipped_ = was_hole_skipped_ || first > i;
       if (first > i) i = std::min(first, blocks);
@@ -209,7 +174,8 @@ uint64_t SpoolTail::find_blocks() {
   // All events of later blocks are later than the begin of the next one.
   for (uint64_t i = scanned_; i < std::min(blocks, scanned_ + kBlocksBetweenHoles); ++i) {
     Header header{};
-    if (read_header(file_, place_in_file(i), header) && header.magic == kBlockMagic && header.anchor_ns > kClaimNs)
+    if (read_header(file_.descriptor(), place_in_file(i), header) && header.magic == kBlockMagic &&
+        header.anchor_ns > kClaimNs)
       return std::min(header.anchor_ticks, ticks_at(header.anchor_ns - kClaimNs));
   }
   return passed_;
@@ -218,7 +184,7 @@ uint64_t SpoolTail::find_blocks() {
 void SpoolTail::read_blocks(SpoolVisitor& to) {
   std::vector<Block> still;
   for (Block& block : open_)
-    if (read_block(file_, block, false, to)) still.push_back(block);
+    if (read_block(file_.descriptor(), block, false, to)) still.push_back(block);
   open_ = std::move(still);
 }
 

@@ -14,9 +14,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/record.h"
+#include "trace/regular_file.h"
 #include "trace/result.h"
 #include "trace/spool.h"
 #include "trace/spool_reader.h"
@@ -45,9 +47,6 @@ class SpoolTail {
   static constexpr uint64_t kBytesOfAPoll = uint64_t{16} << 20;
 
   static Result<SpoolTail> open(const std::string& path);
-  SpoolTail(SpoolTail&& other) noexcept;
-  SpoolTail& operator=(SpoolTail&&) = delete;
-  ~SpoolTail();
 
   // Passes on the events before `until` (ticks; UINT64_MAX: all). False: more is committed already, call it again.
   // Holds a shared lock of the spool, like each reader, for the duration of the call.
@@ -94,7 +93,7 @@ class SpoolTail {
     uint32_t committed, finished;
   };
 
-  SpoolTail() = default;
+  SpoolTail(std::string path, RegularFile file) : path_(std::move(path)), file_(std::move(file)) {}
   bool read_spool_header();
   bool read_header(int file, uint64_t place, Header& header) const;
   uint64_t find_blocks();  // the time before which all events are known
@@ -110,7 +109,7 @@ class SpoolTail {
   static uint64_t key_of(uint32_t number, bool is_older) { return (uint64_t{is_older ? 0U : 1U} << 32) + number; }
 
   std::string path_;
-  int file_ = -1;
+  RegularFile file_;
   uint32_t pid_ = 0;
   uint64_t wall_ns_ = 0, epoch_ns_ = 0;
   SpoolState state_ = SpoolState::recording;
