@@ -103,7 +103,7 @@ int advise_command(const AdviseCommand& command, const report::Options& options,
                      (entries == 0 ? ": nothing was found" : ": the findings are 1 to " + std::to_string(entries)),
                  trace::ErrorKind::usage});
   }
-  if (const int code = write_json(rendered(command, report, checks, entry), command.most_bytes, output)) return code;
+  if (const int code = write_within(command.most_bytes, rendered(command, report, checks, entry), output)) return code;
   if (!command.plan.empty()) {
     if (const int code = write_output(report::plan(report), plan_output)) return code;
   }

@@ -127,9 +127,9 @@ int write_output(std::string_view text, const trace::OutputOptions& options) {
   return kFine;
 }
 
-int write_json(const std::string& document, std::optional<uint64_t> max_bytes, const trace::OutputOptions& options) {
-  if (!max_bytes || document.size() <= *max_bytes) return write_output(document, options);
-  const text::Json whole = text::Json::parse(document);
+int write_within(std::optional<uint64_t> max_bytes, const std::string& text, const trace::OutputOptions& options) {
+  if (!max_bytes || text.size() <= *max_bytes) return write_output(text, options);
+  const text::Json whole = text::Json::parse(text);
   if (const auto cut = text::shortened(whole, *max_bytes)) return write_output(*cut, options);
   return fail({"--max-bytes " + std::to_string(*max_bytes) + ": this output has at least " +
                    std::to_string(text::shortest(whole)) + " bytes",

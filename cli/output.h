@@ -47,8 +47,8 @@ int check_outputs(std::initializer_list<trace::OutputOptions> outputs);
 
 // Returns an exit code, and prints why if it is not kFine. A reader that closes early (`| head`) is not an error.
 int write_output(std::string_view text, const trace::OutputOptions& options);
-// The same for a JSON document, cut to `max_bytes` if given (text/shortened_json.h).
-int write_json(const std::string& document, std::optional<uint64_t> max_bytes, const trace::OutputOptions& options);
+// The same, within `max_bytes` if given. The text is then a JSON document (text/shortened_json.h).
+int write_within(std::optional<uint64_t> max_bytes, const std::string& text, const trace::OutputOptions& options);
 // The same for bytes to standard output, which must not be a terminal.
 int check_recording_output(const trace::OutputOptions& output);
 // ". Next: tapelens report FILE", if that command can read the file.

@@ -48,7 +48,7 @@ int render(const ReportCommand& command, const trace::OutputOptions& output, rep
   report::Rendering how{.style = style_of(command.output, command.color), .version = TAPELENS_VERSION};
   how.style.rows = report.options.top.value_or(SIZE_MAX);
   const std::string rendered = report::format_of(command.format)->report(report, how);
-  return write_json(rendered, command.most_bytes, output);
+  return write_within(command.most_bytes, rendered, output);
 }
 
 int report_command(const ReportCommand& command, const report::Options& options, trace::Bytes limit) {
