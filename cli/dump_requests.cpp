@@ -1,7 +1,6 @@
 #include "cli/dump_requests.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,8 +21,8 @@
 
 #include "analyzer/text/escape.h"
 #include "cli/scoped_files.h"
+#include "cli/spool_folder.h"
 #include "trace/regular_file.h"
-#include "trace/variables.h"
 
 namespace tapelens::cli {
 namespace {
@@ -44,8 +43,6 @@ std::optional<pid_t> pid_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   return error == std::errc() && end == text.data() + text.size() && pid > 0 ? std::optional(pid) : std::nullopt;
 }
-
-bool is_alive(pid_t pid) { return kill(pid, 0) == 0 || errno == EPERM; }
 
 bool write_whole(const std::string& path, std::string_view text) {
   const OpenFile file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
@@ -76,18 +73,6 @@ std::optional<pid_t> recorder_in(const std::string& folder) {
 }
 
 // ---- processes
-
-// The folder of spools that the process was started with, or an empty text. `error`: errno if it cannot be read.
-std::string spools_of_process(pid_t pid, int& error) {
-  constexpr std::string_view kName = TAPELENS_SPOOL "=";
-  errno = 0;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
-  error = file.is_open() ? 0 : errno;
-  for (std::string setting; std::getline(file, setting, '\0');) {
-    if (setting.starts_with(kName)) return setting.substr(kName.size());
-  }
-  return {};
-}
 
 pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

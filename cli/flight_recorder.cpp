@@ -1,9 +1,7 @@
 #include "cli/flight_recorder.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -28,13 +26,6 @@ struct SignalName {
   int signal;
 };
 constexpr std::array kSignals = {SignalName{"SIGUSR1", SIGUSR1}, SignalName{"SIGUSR2", SIGUSR2}};
-
-int64_t ns_since(uint64_t begin) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec) -
-                              begin);
-}
 
 bool exists(const std::string& path) {
   struct stat facts {};
@@ -162,7 +153,7 @@ void FlightRecorder::make_one(std::optional<int32_t> rank, const std::string& ca
   trace::SealOptions sealing;
   sealing.directory = settings_.directory;
   sealing.command = settings_.command;
-  sealing.duration_ns = ns_since(settings_.begin_ns);
+  sealing.duration_ns = static_cast<int64_t>(monotonic_now() - settings_.begin_ns);
   if (rank) sealing.ranks = std::set<int32_t>{*rank};
   trace::OutputOptions output = settings_.output;
   output.is_new = true;

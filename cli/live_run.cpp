@@ -3,14 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "cli/spool_folder.h"
-#include "trace/variables.h"
 
 namespace tapelens::cli {
 namespace {
@@ -27,16 +26,6 @@ LiveTarget folder_target(std::string folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   const std::string title = fs::path(without_extension(folder)).filename().string();
   return {title, std::move(folder), {}};
-}
-
-// The folder of spools that the environment of a recorded process names; empty: none.
-std::string folder_of_process(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/environ", std::ios::binary);
-  for (std::string entry; std::getline(file, entry, '\0');) {
-    constexpr std::string_view kName = TAPELENS_SPOOL "=";
-    if (entry.starts_with(kName)) return entry.substr(kName.size());
-  }
-  return {};
 }
 
 trace::Result<LiveTarget> newest_here() {
@@ -69,7 +58,10 @@ trace::Result<LiveTarget> find_live_target(const std::string& name) {
   if (name.ends_with(kExtension) && fs::is_regular_file(name, error))
     return LiveTarget{fs::path(name).filename().string(), {}, name};
   if (std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) {
-    if (const std::string folder = folder_of_process(name); !folder.empty()) return folder_target(folder);
+    pid_t pid = 0;
+    int ignored = 0;
+    std::from_chars(name.data(), name.data() + name.size(), pid);  // 0 if it is no pid
+    if (const std::string folder = spools_of_process(pid, ignored); !folder.empty()) return folder_target(folder);
     return trace::Error{"process " + name + " is not recorded, or is another user's", trace::ErrorKind::usage};
   }
   if (fs::exists(name, error))

@@ -2,7 +2,6 @@
 // are those of the bare command. If recording is impossible, the command runs unrecorded, with one message.
 #include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,12 +57,6 @@ struct RecordOptions {
   ApplyingOptions applying;
   SimulatingOptions simulating;
 };
-
-uint64_t monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 // The error in a list of stacks; empty if none.
 std::string known_stacks(const std::string& text) {

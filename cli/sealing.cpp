@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 namespace tapelens::cli {
@@ -42,6 +43,12 @@ bool has_one_of(std::string_view output, std::string_view letters) {
 }
 
 }  // namespace
+
+uint64_t monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 std::optional<RankList> parse_ranks(std::string_view text) {
   RankList out;

@@ -12,6 +12,9 @@
 
 namespace tapelens::cli {
 
+// CLOCK_MONOTONIC in nanoseconds: the start of a recording, and SealOptions::duration_ns since then.
+uint64_t monotonic_now();
+
 using RankList = std::set<int32_t>;
 // Reads "0,7,16-31"; empty if it is not a valid list.
 std::optional<RankList> parse_ranks(std::string_view text);

@@ -9,10 +9,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "cli/dump_requests.h"
 #include "cli/explanation.h"
 #include "trace/spool_reader.h"
+#include "trace/variables.h"
 
 namespace tapelens::cli {
 
@@ -127,13 +130,26 @@ uint64_t failures_in(const std::string& spool) {
   return read_header(spool, header) ? header.out_of_memory.load() : 0;
 }
 
+std::string spools_of_process(pid_t pid, int& error) {
+  constexpr std::string_view kName = TAPELENS_SPOOL "=";
+  errno = 0;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  error = file.is_open() ? 0 : errno;
+  for (std::string setting; std::getline(file, setting, '\0');) {
+    if (setting.starts_with(kName)) return setting.substr(kName.size());
+  }
+  return {};
+}
+
+bool is_alive(pid_t pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;
   for (const std::string& spool : spools_in(folder)) {
     trace::SpoolHeader header{};
     if (!read_header(spool, header)) continue;
     if (header.state.load() != static_cast<uint32_t>(trace::SpoolState::recording) || header.pid == 0) continue;
-    if (kill(static_cast<pid_t>(header.pid), 0) == 0 || errno == EPERM) living.push_back(header.pid);
+    if (is_alive(static_cast<pid_t>(header.pid))) living.push_back(header.pid);
   }
   return living;
 }

@@ -2,6 +2,8 @@
 // other user can write into it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,6 +32,13 @@ uint64_t bytes_in(const std::string& spool);
 
 // The number of requests of its process that failed for lack of memory, from its header.
 uint64_t failures_in(const std::string& spool);
+
+// The folder of spools that the environment of a process names; empty: it is not recorded. `error`: errno if its
+// environment cannot be read, else 0.
+std::string spools_of_process(pid_t pid, int& error);
+
+// Whether a process exists, of any user.
+bool is_alive(pid_t pid);
 
 // Processes whose spools are not finished, and that still run.
 std::vector<uint32_t> living_processes(const std::string& folder);
