@@ -6,7 +6,6 @@
 namespace tapelens::exporting {
 namespace {
 
-constexpr uint32_t kSequence = 1;    // the sequence of all events
 constexpr char kPacketTag = '\x0a';  // field 1 of a Trace, length-delimited
 
 constexpr std::array<std::pair<EventCategory, const char*>, 7> kCategories = {
@@ -48,7 +47,7 @@ void PacketSequence::put() {
   packet_.Clear();
 }
 
-Packets::Packets(ByteSink& sink) : sequence_(sink, kSequence) {
+Packets::Packets(ByteSink& sink) : sequence_(sink, kEventSequence) {
   auto* names = packet().mutable_interned_data();
   for (const auto& [category, name] : kCategories) {
     auto* entry = names->add_event_categories();

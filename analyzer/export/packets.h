@@ -45,6 +45,9 @@ class PacketSequence {
   bool is_first_ = true;
 };
 
+// The sequence of Packets. Others have greater numbers.
+inline constexpr uint32_t kEventSequence = 1;
+
 // The events of all processes.
 class Packets {
  public:

@@ -15,8 +15,6 @@ namespace {
 
 using perfetto::TrackEvent;
 
-constexpr uint32_t kFirstHeap = 2;  // number of the first heap profile's PacketSequence
-
 class ProcessTrace {
  public:
   ProcessTrace(ExportedProcesses& processes, const ExportedProcess& exported, Packets& out)
@@ -183,10 +181,10 @@ void write_perfetto(ExportedProcesses& processes, ByteSink& sink) {
   out.track(TrackId{1}, "Tapelens " + std::string(processes.wanted().version));
   out.put();
   out.clocks();
-  uint32_t heaps = kFirstHeap;
+  uint32_t sequence = kEventSequence;
   processes.each([&](const ExportedProcess& exported) {
     ProcessTrace(processes, exported, out).write();
-    for (const DeviceId device : exported.devices) write_heap_profile(processes, exported, device, heaps++, sink);
+    for (const DeviceId device : exported.devices) write_heap_profile(processes, exported, device, ++sequence, sink);
   });
 }
 
