@@ -21,8 +21,8 @@ struct Fragmentation {
     Bytes bytes;
   };
   // The unused memory of segments that the allocator cannot release, and the allocations in them. Each segment is in
-  // one hole: the first group of a hole has allocations in all of its segments, and no group has more unused memory
-  // beside it. Expandable segments are in none: they free unused pages, so an allocation holds little memory in place.
+  // one hole. The first group of a hole has allocations in all of its segments. Expandable segments are in no hole:
+  // they free unused pages, so an allocation holds little memory in place.
   struct Hole {
     uint64_t segments = 0;
     Bytes unused;
