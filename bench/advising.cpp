@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,6 @@
 #include "analyzer/run/run.h"
 #include "bench/measured.h"
 #include "plugins/builtin.h"
-#include "testing/synthetic.h"
 
 namespace tapelens::bench {
 namespace {
@@ -91,38 +89,9 @@ int advise(const std::string& path) {
   return 0;
 }
 
-struct Measured {
-  double events;
-  Cost cost;
-};
-
-std::optional<Measured> measure(uint64_t events) {
-  const auto recording = testing::SyntheticRecording::make({.events = events});
-  if (!recording) {
-    std::fprintf(stderr, "%s\n", recording.error().message.c_str());
-    return std::nullopt;
-  }
-  std::printf("%-44s %9llu\n", "events", static_cast<unsigned long long>((*recording).events()));
-  const auto cost = cost_in_child([&] { return advise((*recording).path()); });
-  if (!cost) {
-    std::fprintf(stderr, "the advice failed\n");
-    return std::nullopt;
-  }
-  std::printf("%-44s %9.3f s\n", "processor time", cost->seconds);
-  std::printf("%-44s %9.1f MiB\n", "resident at most", cost->mib);
-  return Measured{static_cast<double>((*recording).events()), *cost};
-}
-
 int run(uint64_t events) {
   stay_on_this_core();
-  const auto half = measure(events / 2);
-  const auto whole = half ? measure(events) : std::nullopt;
-  if (!whole) return 1;
-  std::printf("%-44s %9.2f\n", "exponent of processor time",
-              exponent(half->events, half->cost.seconds, whole->events, whole->cost.seconds));
-  std::printf("%-44s %9.2f\n", "exponent of resident memory",
-              exponent(half->events, half->cost.mib, whole->events, whole->cost.mib));
-  return 0;
+  return show_growth(events, [](const auto& recording) { return advise(recording.path()); });
 }
 
 }  // namespace

@@ -4,12 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "analyzer/report/report.h"
 #include "bench/measured.h"
-#include "testing/synthetic.h"
 
 namespace tapelens::bench {
 namespace {
@@ -39,39 +37,10 @@ int report(const std::string& path, double events) {
   return 0;
 }
 
-struct Measured {
-  double events;
-  Cost cost;
-};
-
-std::optional<Measured> measure(uint64_t events) {
-  const auto recording = testing::SyntheticRecording::make({.events = events});
-  if (!recording) {
-    std::fprintf(stderr, "%s\n", recording.error().message.c_str());
-    return std::nullopt;
-  }
-  const auto count = static_cast<double>((*recording).events());
-  std::printf("%-34s %12.0f  (%llu steps)\n", "events", count, static_cast<unsigned long long>((*recording).steps()));
-  const auto cost = cost_in_child([&] { return report((*recording).path(), count); });
-  if (!cost) {
-    std::fprintf(stderr, "the report failed\n");
-    return std::nullopt;
-  }
-  std::printf("%-34s %12.3f\n", "seconds of processor time", cost->seconds);
-  std::printf("%-34s %12.1f\n", "MiB resident at most", cost->mib);
-  return Measured{count, *cost};
-}
-
 int run(uint64_t events) {
   stay_on_this_core();
-  const auto half = measure(events / 2);
-  const auto whole = half ? measure(events) : std::nullopt;
-  if (!whole) return 1;
-  std::printf("%-34s %12.2f\n", "exponent of processor time",
-              exponent(half->events, half->cost.seconds, whole->events, whole->cost.seconds));
-  std::printf("%-34s %12.2f\n", "exponent of resident memory",
-              exponent(half->events, half->cost.mib, whole->events, whole->cost.mib));
-  return 0;
+  return show_growth(
+      events, [](const auto& recording) { return report(recording.path(), static_cast<double>(recording.events())); });
 }
 
 }  // namespace
