@@ -29,6 +29,7 @@ Recomputed::Recomputed(const Context& context)
       gelu_(context.text, {"aten::gelu"}),
       dropout_(context.text, {"aten::native_dropout"}),
       copies_(context.text, {"aten::clone", "aten::_to_copy"}),
+      machine_(context.is_on_cuda() ? recompute::Machine::gpu : recompute::Machine::cpu),
       repeatable_(repeatable_operators(context.text, context.applied->repeats_costly())),
       budget_(context.applied->recompute_budget()) {
   const Process& p = context.process;
@@ -212,7 +213,8 @@ void Recomputed::read_recipes(AllocationId allocation) {
     for (OperatorId outer = o.parent[op]; outer; outer = o.parent[outer]) {
       if (repeatable_[o.name[outer].value]) return;  // the outer operator counts
     }
-    ran_.push_back({o.end[op], repeatable_[o.name[op].value].cost * number(p.allocations.bytes[allocation])});
+    const recompute::Repeatable& made_by = repeatable_[o.name[op].value];
+    ran_.push_back({o.end[op], recompute::cost(made_by, number(p.allocations.bytes[allocation]), machine_)});
   };
   History& history = histories_[allocation.value];
   std::optional<Recipe> first;
@@ -251,7 +253,9 @@ uint64_t Recomputed::product_cost(OperatorId op, recompute::Product product) con
       sizes[i].push_back(static_cast<int64_t>(size));
     views[i] = sizes[i];
   }
-  return recompute::cost(product, std::span(views).first(count));
+  recompute::Factors factors{.sizes = std::span(views).first(count), .machine = machine_};
+  if (count != 0) factors.element_bytes = context_.text.layout_element_bytes[LayoutId{layouts[0]}];
+  return recompute::cost(product, factors);
 }
 
 // Finds the cost of products: with that of the cheap operators, the cost of a forward.
@@ -371,7 +375,7 @@ struct Recomputed::View {
     const recompute::Repeatable maker = recomputed.maker(version);
     return maker.product != recompute::Product::none
                ? recomputed.product_cost(recomputed.recipe(version)->op, maker.product)
-               : maker.cost * bytes(version);
+               : recompute::cost(maker, bytes(version), recomputed.machine_);
   }
   bool is_kept_once_made(const Version& version) const { return recomputed.is_kept_once_made(version); }
   bool is_there(const Version& version) const { return recomputed.is_there(version, at); }

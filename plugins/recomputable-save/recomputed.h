@@ -138,6 +138,7 @@ class Recomputed {
   const Narrow narrow_;
   mutable Unneeded unneeded_;
   const NameSet gelu_, dropout_, copies_;
+  const recompute::Machine machine_;
   const std::vector<recompute::Repeatable> repeatable_;  // by StringId; costly ones only if the level repeats them
   std::vector<Interval> backwards_;                      // merged
   std::vector<int64_t> backward_ends_;                   // sorted

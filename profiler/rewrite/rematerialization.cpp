@@ -78,18 +78,29 @@ bool make_from_mask(RecordedCall& record, const at::Tensor& output, const at::Te
   return true;
 }
 
+recompute::Machine machine_of(const at::Tensor& tensor) {
+  return tensor.is_cuda() ? recompute::Machine::gpu : recompute::Machine::cpu;
+}
+
 uint64_t cost_of(recompute::Product product, const at::RecordFunction& function) {
   constexpr size_t kTensors = 8;  // no product has more tensor arguments
   std::array<std::span<const int64_t>, kTensors> sizes;
   size_t count = 0;
+  recompute::Factors factors;
   for (const c10::IValue& input : function.inputs()) {
     if (!input.isTensor() || !input.toTensor().defined()) continue;
-    const c10::TensorImpl& impl = *input.toTensor().unsafeGetTensorImpl();
+    const at::Tensor& tensor = input.toTensor();
+    if (count == 0) {
+      factors.element_bytes = static_cast<uint32_t>(tensor.itemsize());
+      factors.machine = machine_of(tensor);
+    }
+    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     if (!impl.has_storage() || impl.has_symbolic_sizes_strides() || count == kTensors) return 0;
     const auto of = impl.sizes_default();
     sizes[count++] = {of.data(), of.size()};
   }
-  return recompute::cost(product, std::span(sizes).first(count));
+  factors.sizes = std::span(sizes).first(count);
+  return recompute::cost(product, factors);
 }
 
 // Autocast is about to cast the arguments: the call below it has those that count.
@@ -150,6 +161,7 @@ Call begin_call(const RepeatableOperator& op, const at::RecordFunction& function
   auto record = std::make_unique<RecordedCall>();
   record->op = &op;
   record->state = numeric_state(op.listed.is_costly);
+  record->machine = machine_of(large->toTensor());
   if (op.listed.product != recompute::Product::none) record->product_cost = cost_of(op.listed.product, function);
   record->arguments.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -181,7 +193,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   const at::Tensor& output = outputs[0].toTensor();
   if (!is_plain(output) || output.storage().nbytes() < settings().min_bytes || !is_whole(output)) return;
   if (is_outermost && !observe::is_in_backward()) {
-    budget().ran(call.op->listed.cost * output.storage().nbytes());
+    budget().ran(recompute::cost(call.op->listed, output.storage().nbytes(), machine_of(output)));
   }
   if (call.record == nullptr && !call.op->is_gelu) return;
   if (call.op->is_gelu) {
@@ -191,6 +203,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
     call.record = std::make_unique<RecordedCall>();
     call.record->op = call.op;
     call.record->state = numeric_state();
+    call.record->machine = machine_of(output);
     call.record->arguments = {c10::IValue(), c10::IValue(node->approximate)};
     read(*call.record, 0, *input);
   }

@@ -64,11 +64,12 @@ struct RecordedCall final : versions::Rematerialization {
   bool reads_small(size_t argument) const;
   void forget(std::initializer_list<size_t> numbers);  // sources that do not affect the result
 
+  recompute::Machine machine = recompute::Machine::cpu;
   uint64_t product_cost = 0;  // of its multiplications
 
   recompute::Repeatable maker() const override { return op != nullptr ? op->listed : recompute::Repeatable{}; }
   uint64_t cost(uint64_t bytes) const override {
-    return maker().product != recompute::Product::none ? product_cost : Rematerialization::cost(bytes);
+    return maker().product != recompute::Product::none ? product_cost : recompute::cost(maker(), bytes, machine);
   }
   bool is_same(const Rematerialization& other) const override;
   uint64_t key() const override;

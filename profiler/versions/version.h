@@ -129,7 +129,7 @@ class Rematerialization : public Pooled {
 
   // None: the values equal those of the only source.
   virtual recompute::Repeatable maker() const = 0;
-  virtual uint64_t cost(uint64_t bytes) const { return maker().cost * bytes; }  // for a result of that size
+  virtual uint64_t cost(uint64_t bytes) const = 0;  // for a result of that size
   virtual bool is_same(const Rematerialization& other) const = 0;
   virtual uint64_t key() const = 0;  // equal for equal calls
   // Inputs that are too small to be versions are copied when the recipe must outlive them.

@@ -33,7 +33,7 @@ struct Program {
   struct Layer {
     const char* op;
     int64_t input, result;  // bytes
-    int64_t cost() const { return recompute::repeatable(op).cost * result; }
+    int64_t cost() const { return recompute::repeatable(op).passes * result; }
   };
   std::vector<Layer> layers;
 

@@ -16,17 +16,18 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-uint64_t cost_of(std::string_view name, const std::vector<Sizes>& sizes) {
-  std::vector<std::span<const int64_t>> views(sizes.begin(), sizes.end());
-  return cost(product(name), views);
+uint64_t cost_of(std::string_view name, const std::vector<Sizes>& sizes, Machine machine = Machine::cpu,
+                 uint32_t element_bytes = 4) {
+  const std::vector<std::span<const int64_t>> views(sizes.begin(), sizes.end());
+  return cost(product(name), {views, element_bytes, machine});
 }
 
 TEST(Recompute, OperatorsInPlaceAreAsCheapAsOthersButNotTheSame) {
   EXPECT_TRUE(cheap("aten::relu"));
   EXPECT_TRUE(cheap("aten::relu_"));
   EXPECT_NE(cheap("aten::relu").number, cheap("aten::relu_").number);
-  EXPECT_EQ(cheap("aten::relu").cost, cheap("aten::relu_").cost);
-  EXPECT_LT(cheap("aten::relu").cost, cheap("aten::tanh").cost);
+  EXPECT_EQ(cheap("aten::relu").passes, cheap("aten::relu_").passes);
+  EXPECT_LT(cheap("aten::relu").passes, cheap("aten::tanh").passes);
   for (const char* dear : {"aten::mm", "aten::dropout", "aten::bernoulli_", "aten::relu__", "relu", ""}) {
     EXPECT_FALSE(cheap(dear)) << dear;
   }
@@ -42,7 +43,27 @@ TEST(Recompute, ProductsCostTheirMultiplications) {
   EXPECT_EQ(cost_of("aten::convolution", {{1, 128, 6, 8}, {256, 128, 1, 1}}), matrix);
 }
 
+TEST(Recompute, OnAGpuProductsCostLessBesidePointwiseOperators) {
+  const std::vector<Sizes> sizes = {{8192, 1024}, {1024, 4096}};
+  constexpr uint64_t kResult = 8192 * 4096 * 2;
+  const auto ratio = [&](Machine machine, uint32_t element_bytes) {
+    return static_cast<double>(cost_of("aten::mm", sizes, machine, element_bytes)) /
+           static_cast<double>(cost(cheap("aten::gelu"), kResult, machine));
+  };
+  EXPECT_GT(ratio(Machine::cpu, 2), 20);
+  EXPECT_LT(ratio(Machine::gpu, 2), 4);
+  EXPECT_GT(ratio(Machine::gpu, 4), 5 * ratio(Machine::gpu, 2));
+  // TF32 is PyTorch's default for convolutions alone.
+  const std::vector<Sizes> pictures = {{64, 128, 28, 28}, {128, 128, 1, 1}};
+  EXPECT_LT(cost_of("aten::convolution", pictures, Machine::gpu),
+            cost_of("aten::mm", {{64 * 28 * 28, 128}, {128, 128}}, Machine::gpu));
+  // A kernel's start costs as much as some megabytes, and an equal version costs nothing.
+  EXPECT_GT(cost(cheap("aten::relu"), 1, Machine::gpu), uint64_t{1} << 20);
+  EXPECT_EQ(cost(Repeatable{}, kResult, Machine::gpu), 0u);
+}
+
 TEST(Recompute, SizesThatAreNoneCostNothing) {
+  EXPECT_EQ(cost_of("aten::mm", {{}, {}}, Machine::gpu), 0u);
   EXPECT_EQ(cost_of("aten::mm", {}), 0u);
   EXPECT_EQ(cost_of("aten::mm", {{}, {}}), 0u);
   EXPECT_EQ(cost_of("aten::convolution", {{4}, {4}}), 0u);
@@ -141,7 +162,7 @@ struct Graph {
   bool is_encoded(int content) const { return contents[content].is_encoded; }
   bool has_recipe(int content) const { return contents[content].op != nullptr; }
   Repeatable maker(int content) const { return repeatable(contents[content].op); }
-  uint64_t cost(int content) const { return maker(content).cost * bytes(content); }
+  uint64_t cost(int content) const { return recompute::cost(maker(content), bytes(content), Machine::cpu); }
   bool is_kept_once_made(int content) const { return contents[content].is_kept; }
   bool is_there(int content) const { return contents[content].is_there; }
   template <class Follow>
@@ -192,7 +213,7 @@ TEST(Recompute, WhatIsKeptOnceMadeCostsNothingMore) {
   graph.contents[2].is_kept = true;
   const auto shared = chain_of(graph, 3);
   ASSERT_TRUE(shared);
-  EXPECT_EQ(shared->cost, cheap("aten::relu").cost * graph.contents[3].bytes);
+  EXPECT_EQ(shared->cost, cheap("aten::relu").passes * graph.contents[3].bytes);
   EXPECT_EQ(shared->operators, chain->operators);
   Dependents dependents;
   dependents.add(1 << 20, 1);

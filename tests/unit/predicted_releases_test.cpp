@@ -307,7 +307,7 @@ class Rewritten {
       result = make(call.result, value);
     }
     if (cheap && result.version != nullptr) {
-      budget_.ran(cheap.cost * bytes);
+      budget_.ran(recompute::cost(cheap, bytes, recompute::Machine::cpu));
       result.version->set_rematerialization(std::move(how));
       can_be_made_.insert(result.version.get());
     } else {

@@ -308,7 +308,7 @@ TEST_F(Versions, WhatIsNotWorthItStays) {
   y.storage.reset();
   EXPECT_TRUE(y.version->try_release());
   EXPECT_FALSE(saved->is_released());
-  EXPECT_EQ(asked, kRelu.cost * kBytes);
+  EXPECT_EQ(asked, kRelu.passes * kBytes);
 }
 
 TEST_F(Versions, EachDependentIsPaidFor) {
@@ -325,7 +325,7 @@ TEST_F(Versions, EachDependentIsPaidFor) {
     EXPECT_TRUE(one->version->try_release());
   }
   ASSERT_EQ(costs.size(), 3U);
-  EXPECT_EQ(costs[2], kRelu.cost * kBytes * 4);  // for itself, for a, and twice for b
+  EXPECT_EQ(costs[2], kRelu.passes * kBytes * 4);  // for itself, for a, and twice for b
   EXPECT_TRUE(of_y->is_right() && of_a->is_right() && of_b->is_right());
 }
 

@@ -232,6 +232,7 @@ class FakeCall final : public Rematerialization {
   }
 
   recompute::Repeatable maker() const override { return op_; }
+  uint64_t cost(uint64_t bytes) const override { return recompute::cost(op_, bytes, recompute::Machine::cpu); }
   bool is_same(const Rematerialization& other) const override {
     const auto& call = static_cast<const FakeCall&>(other);
     if (op_.number != call.op_.number || small_.size() != call.small_.size()) return false;
