@@ -93,6 +93,7 @@ struct SourceVersion {
 
 struct RunFigures {
   std::string label = "this run";  // name in remarks: "A", "the baseline"
+  std::string file;                // as on the command line
   std::string command, torch_version, simulated_gpu, steps;
   std::vector<ProcessFigures> processes;  // processes that allocated, in the order of ranks
   std::vector<KnownFinding> findings;     // on the device of run::PeakDevice
