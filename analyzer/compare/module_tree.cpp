@@ -245,10 +245,10 @@ std::vector<HeldBytes> held_by_rows(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::vector<HeldBytes> held_at(const peak::Analysis& analysis, const peak::PeakSet& set,
+std::vector<HeldBytes> held_at(const model::Process& process, const model::Text& text,
+                               const std::vector<model::Step>& steps, const peak::PeakSet& set,
                                const std::function<bool(const peak::Member&)>& wanted) {
-  peak::Keys modules(analysis.process(), analysis.text(), analysis.steps(), peak::By::module);
-  peak::Keys fields(analysis.process(), analysis.text(), analysis.steps(), peak::By::field);
+  peak::Keys modules(process, text, steps, peak::By::module), fields(process, text, steps, peak::By::field);
   struct Sum {
     Bytes bytes;
     uint64_t allocations = 0;

@@ -1,7 +1,6 @@
 // The bytes at the peaks of two runs as one tree of modules, for pictures of the difference.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,24 +8,15 @@
 #include <vector>
 
 #include "analyzer/compare/comparison.h"
+#include "analyzer/compare/growth.h"
 
 namespace tapelens::compare {
 
 // The bytes at a moment by module and holder. A module is the owner of a parameter and its gradient, as in peak::By.
 // Sorted by module, then by `what`. `wanted` selects members; empty: all of them.
-std::vector<HeldBytes> held_at(const peak::Analysis& analysis, const peak::PeakSet& set,
+std::vector<HeldBytes> held_at(const model::Process& process, const model::Text& text,
+                               const std::vector<model::Step>& steps, const peak::PeakSet& set,
                                const std::function<bool(const peak::Member&)>& wanted = {});
-
-// How memory changed. Each class has its colour in pictures.
-enum class Growth : uint8_t { removed, halved, decreased, same, increased, doubled, is_new };
-inline constexpr size_t kGrowths = 7;
-Growth growth_of(Bytes a, Bytes b);
-const char* label(Growth growth);  // "at least doubled"
-// In the order of Growth, 0xRRGGBB: blue shrinks, red grows.
-inline constexpr std::array<uint32_t, kGrowths> kGrowthOnLight = {0x0b4f94, 0x3f8fd0, 0xa9cdea, 0xd3d7dc,
-                                                                  0xf3b7a8, 0xdf6a55, 0xab1f16};
-inline constexpr std::array<uint32_t, kGrowths> kGrowthOnDark = {0x8cc8ff, 0x3d86c6, 0x24496b, 0x4a515b,
-                                                                 0x74352c, 0xc9513f, 0xff9d8c};
 
 class ModuleTree {
  public:

@@ -200,7 +200,8 @@ DeviceFigures figures_of(const peak::DeviceAnalysis& device, const Training& tra
     modules[std::string(text.string(text.module_path[module_of(p, member.allocation)]))] += member.bytes;
   }
   out.modules.assign(modules.begin(), modules.end());
-  out.held = held_at(analysis, set, [&](const peak::Member& member) { return training.made(member.allocation); });
+  out.held = held_at(p, text, analysis.steps(), set,
+                     [&](const peak::Member& member) { return training.made(member.allocation); });
   return out;
 }
 
