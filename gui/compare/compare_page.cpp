@@ -317,8 +317,9 @@ void ComparePage::show_legend() {
   for (size_t i = 0; i < compare::kGrowths; ++i) {
     if (!is_there[i]) continue;
     const auto growth = static_cast<compare::Growth>(i);
-    entries += QStringLiteral("<span style=\"color: %1\">\u25a0</span>&nbsp;%2")
-                   .arg(theme().growth(growth).name(), QString::fromLatin1(compare::label(growth)).replace(' ', "&nbsp;"));
+    entries +=
+        QStringLiteral("<span style=\"color: %1\">\u25a0</span>&nbsp;%2")
+            .arg(theme().growth(growth).name(), QString::fromLatin1(compare::label(growth)).replace(' ', "&nbsp;"));
     if (change[i] != Bytes{}) entries.back() += "&nbsp;" + signed_bytes(change[i]).replace(' ', "&nbsp;");
   }
   legend_->setText(entries.join(QStringLiteral(" &nbsp; ")));
