@@ -9,7 +9,20 @@ function makeIcicle(box, zoomOut, { figures, freedPart = () => null, chosen, poi
   let root = null, zoomed = null, current = null;
   const ROW = 24;
 
+  const pen = document.createElement("canvas").getContext("2d"); // measures text
+  const widthOf = (text) => pen.measureText(text).width;
+  // As much of a name as fits; empty if that is less than three letters.
+  function fitted(name, room) {
+    if (room < 12) return "";
+    const whole = widthOf(name);
+    if (whole <= room) return name;
+    let end = Math.min(name.length - 1, Math.ceil((name.length * room) / whole));
+    while (end >= 3 && widthOf(name.slice(0, end) + "…") > room) --end;
+    return end >= 3 ? name.slice(0, end) + "…" : "";
+  }
+
   function draw() {
+    pen.font = `12px ${getComputedStyle(box).fontFamily}`; // as in page.css
     const width = Math.max(200, box.clientWidth);
     const inks = new Map(); // by role
     const ink = (role) => inks.get(role) ?? inks.set(role, textOn(role)).get(role);
@@ -29,9 +42,8 @@ function makeIcicle(box, zoomOut, { figures, freedPart = () => null, chosen, poi
         svg("title", {}, label));
       group.append(svg("rect", { class: "ground", x, y: row * ROW, width: w, height: ROW, style: `fill: ${node.parent ? roleColor(node.role) : "var(--line)"}` }));
       if (part > 0) group.append(svg("rect", { class: "freed", x, y: row * ROW + ROW - 6, width: w * part, height: 6 }));
-      const room = Math.floor((w - 8) / 6.6);
-      if (room >= 4 && !several) {
-        const shown = node.name.length > room ? node.name.slice(0, room - 1) + "…" : node.name;
+      const shown = several ? "" : fitted(node.name, w - 8);
+      if (shown) {
         group.append(svg("text", { x: x + 4, y: row * ROW + 16, fill: node.parent ? ink(node.role) : colorOf("--text") }, shown));
       }
       group.addEventListener("click", () => (node === current ? zoomTo(node) : choose(node)));
