@@ -52,6 +52,7 @@ CommandFunction declare_diff(CLI::App& sub) {
       "  tapelens diff main.tapelens run.tapelens   the memory that grew, shrank, came and went\n"
       "  tapelens diff main.tapelens run.tapelens --by line   by the lines that allocate it\n"
       "  tapelens diff memory.json run.tapelens --top 20   with a baseline file\n"
+      "  tapelens diff main.tapelens run.tapelens --format html -o diff.html   the modules as a picture\n"
       "  tapelens diff main.tapelens run.tapelens --format json | jq '.devices[0]'\n"
       "\n"
       "Exit codes:\n"
@@ -69,7 +70,7 @@ CommandFunction declare_diff(CLI::App& sub) {
       {std::begin(compare::kByNames), std::end(compare::kByNames)}));
   std::vector<std::string> names;
   for (const compare::DiffFormat& format : compare::kDiffFormats) names.emplace_back(format.name);
-  add_format_option(sub, options->format, "Output for a person, a pull request or a program", names);
+  add_format_option(sub, options->format, "Output for a person, a pull request, a browser or a program", names);
   add_output_option(sub, options->output);
   add_top_option(sub, options->top, "List at most this many rows of each kind in text and Markdown");
   add_color_option(sub, options->color);

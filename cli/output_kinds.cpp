@@ -31,10 +31,10 @@ OutputKind json_kind(std::string name, std::initializer_list<std::string_view> k
   return kind;
 }
 
-bool is_html(std::string_view head) {
+bool is_html(std::string_view head, const std::string& title) {
   return head.find("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ") !=
              std::string_view::npos &&
-         head.find("\n<title>Tapelens</title>\n") != std::string_view::npos;
+         head.find("\n<title>" + title + "</title>\n") != std::string_view::npos;
 }
 
 OutputKind sarif_kind(std::string name, bool is_of_check) {
@@ -93,7 +93,11 @@ OutputKind result_kind(std::string_view command, std::string_view format) {
   if (format == "json") return json_of(command, std::move(name));
   if (format == "sarif") return sarif_kind(std::move(name), command == "check");
   if (format == "html") {
-    return {.name = std::move(name), .begins = "<!doctype html>\n", .is_ours = is_html, .looks_at = kHead};
+    const std::string title = command == "diff" ? "Tapelens diff" : "Tapelens";
+    return {.name = std::move(name),
+            .begins = "<!doctype html>\n",
+            .is_ours = [title](std::string_view head) { return is_html(head, title); },
+            .looks_at = kHead};
   }
   const std::string by = "Written by tapelens " + std::string(command);
   if (format == "junit") {

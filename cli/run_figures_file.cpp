@@ -27,6 +27,7 @@ trace::Result<compare::RunFigures> read_run_figures(const std::string& file, con
   }
   if (!made) return trace::Error{file + ": " + made.error().message, made.error().kind};
   made->label = label;
+  made->file = file;
   return made;
 }
 

@@ -1,4 +1,5 @@
 // A verdict and a comparison as JSON.
+#include "analyzer/compare/module_tree.h"
 #include "analyzer/compare/renderings.h"
 #include "analyzer/report/json.h"
 #include "analyzer/text/json.h"
@@ -32,6 +33,24 @@ Json row_json(const ComparedRow& row) {
 Json rows_json(const std::vector<ComparedRow>& rows) {
   Json out = Json::array();
   for (const ComparedRow& row : rows) out.push_back(row_json(row));
+  return out;
+}
+
+// The nodes of the tree, each after its parent; the first one is the whole.
+Json modules_json(const ModuleTree& tree) {
+  Json out = Json::array();
+  for (uint32_t id = 0; id < tree.size(); ++id) {
+    const ModuleTree::Node& node = tree.node(id);
+    out.push_back({{"parent", id == ModuleTree::kRoot ? Json(nullptr) : Json(node.parent)},
+                   {"name", node.name},
+                   {"before_name", node.before.empty() ? Json(nullptr) : Json(node.before)},
+                   {"kind", node.is_module ? "module" : "holder"},
+                   {"layers", node.layers},
+                   {"before_bytes", node.a.value},
+                   {"after_bytes", node.b.value},
+                   {"before_allocations", node.allocations_a},
+                   {"after_allocations", node.allocations_b}});
+  }
   return out;
 }
 
@@ -132,6 +151,7 @@ std::string diff_json(const Comparison& comparison, std::span<const By> by, cons
                        {"figures", std::move(figures)},
                        {"size_ratio", device.size_ratio},
                        {"groups", std::move(groups)},
+                       {"modules", modules_json(module_tree(device))},
                        {"rows", rows_json(device.rows)}});
   }
   return text::dumped({{"schema_version", text::kSchemaVersion},

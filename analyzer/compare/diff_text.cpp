@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "analyzer/compare/renderings.h"
-#include "analyzer/report/categories.h"
 #include "analyzer/text/escape.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/layout.h"
@@ -13,44 +12,6 @@ namespace {
 
 using text::bytes_text;
 using text::Paint;
-
-// "19.0 MiB -> 35.0 MiB (+16.0 MiB, +84.2 %)"
-std::string step_text(Metric metric, int64_t before, int64_t after) {
-  const std::string first = value_text(metric, before);
-  if (before == after) return first + ", the same";
-  const std::string share = percent_change(before, after);
-  const std::string change = is_bytes(metric) ? signed_text(Bytes{after - before})
-                                              : (before < after ? "+" : "") + std::to_string(after - before);
-  return first + " -> " + value_text(metric, after) + " (" + change + (share.empty() ? "" : ", " + share) + ")";
-}
-
-std::string name_of(Metric metric) {
-  return metric == Metric::saved         ? "saved for backward"
-         : metric == Metric::allocations ? "allocations a step"
-                                         : metric_name(metric);
-}
-
-std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by) {
-  std::vector<ComparedGroup> groups = grouped(device, by);
-  std::erase_if(groups, [](const ComparedGroup& group) { return group.change() == Change::same; });
-  return groups;
-}
-
-// Categories have their names in the report.
-std::string name_of(const ComparedGroup& group, By by) {
-  return by == By::field || by == By::category ? report::group_text(group.name) : group.name;
-}
-
-std::string size_text(const ComparedDevice& device) {
-  if (device.size_ratio == 1) return "";
-  const auto scaled = static_cast<int64_t>(static_cast<double>(device.a.saved.value) * device.size_ratio);
-  return "At the sizes of B the saved tensors of A would be " + bytes_text(Bytes{scaled}) + "; B has " +
-         bytes_text(device.b.saved) + ".";
-}
-
-Cause cause_of_device(const Comparison& comparison, const ComparedDevice& device) {
-  return device.peak_b > device.peak_a ? cause_of(comparison, device.grown()) : Cause{};
-}
 
 void add_groups(text::Page& page, const ComparedDevice& device, By by) {
   const std::vector<ComparedGroup> groups = changed_groups(device, by);
@@ -66,7 +27,7 @@ void add_groups(text::Page& page, const ComparedDevice& device, By by) {
     const auto paint = group.difference() > Bytes{} ? Paint::red : Paint::green;
     page.line("  " + page.paint(paint, text::pad_left(signed_text(group.difference()), 11)) + "  " +
               text::pad_right(bytes_text(group.a) + " -> " + bytes_text(group.b), 22) + "  " +
-              text::pad_right(change_name(group.change()), 9) + "  " + name_of(group, by));
+              text::pad_right(change_name(group.change()), 9) + "  " + group_name(group, by));
   }
   if (groups.size() > page.rows()) {
     page.line(page.paint(Paint::dim, "  and " + text::count_text(groups.size() - page.rows()) + " more, " +
@@ -80,15 +41,16 @@ std::string diff_text(const Comparison& comparison, std::span<const By> by, cons
   text::Page page(how.style);
   for (const ComparedDevice& device : comparison.devices) {
     page.line(page.paint(Paint::bold, "Peak of " + device.name + ": " +
-                                          step_text(Metric::peak, device.peak_a.value, device.peak_b.value)));
-    const Cause cause = cause_of_device(comparison, device);
+                                          change_text(Metric::peak, device.peak_a.value, device.peak_b.value)));
+    const Cause cause = cause_of(comparison, device);
     if (const std::string line = line_text(cause); !line.empty()) {
       page.line("  " + page.paint(Paint::cyan, line) + (cause.statement.empty() ? "" : ": " + cause.statement) + "  (" +
                 cause.why + ")");
     }
     for (const Metric metric : {Metric::saved, Metric::reserved, Metric::allocations}) {
       const auto before = value_of(device.a, metric), after = value_of(device.b, metric);
-      if (before && after) page.line("  " + text::pad_right(name_of(metric), 20) + step_text(metric, *before, *after));
+      if (before && after)
+        page.line("  " + text::pad_right(figure_name(metric), 20) + change_text(metric, *before, *after));
     }
     if (const std::string size = size_text(device); !size.empty()) page.paragraph("  ", size);
     for (const By one : by) add_groups(page, device, one);
@@ -118,8 +80,8 @@ std::string diff_markdown(const Comparison& comparison, std::span<const By> by, 
   std::string out;
   for (const ComparedDevice& device : comparison.devices) {
     out += "### Peak of " + cell(device.name) + ": " +
-           cell(step_text(Metric::peak, device.peak_a.value, device.peak_b.value)) + "\n\n";
-    const Cause cause = cause_of_device(comparison, device);
+           cell(change_text(Metric::peak, device.peak_a.value, device.peak_b.value)) + "\n\n";
+    const Cause cause = cause_of(comparison, device);
     if (const std::string line = line_text(cause); !line.empty()) {
       out +=
           code(line) + (cause.statement.empty() ? "" : " " + code(cause.statement)) + " (" + cell(cause.why) + ")\n\n";
@@ -132,7 +94,7 @@ std::string diff_markdown(const Comparison& comparison, std::span<const By> by, 
       for (size_t i = 0; i < std::min(groups.size(), how.style.rows); ++i) {
         const ComparedGroup& group = groups[i];
         out += "| " + signed_text(group.difference()) + " | " + bytes_text(group.a) + " | " + bytes_text(group.b) +
-               " | " + change_name(group.change()) + " | " + code(name_of(group, one)) + " |\n";
+               " | " + change_name(group.change()) + " | " + code(group_name(group, one)) + " |\n";
       }
       if (groups.size() > how.style.rows) {
         out += "\nAnd " + std::to_string(groups.size() - how.style.rows) + " more.\n";

@@ -28,6 +28,7 @@ std::string verdict_github(const GateResult& verdict, const Rendering& how);
 
 std::string diff_text(const Comparison& comparison, std::span<const By> by, const Rendering& how);
 std::string diff_markdown(const Comparison& comparison, std::span<const By> by, const Rendering& how);
+std::string diff_html(const Comparison& comparison, std::span<const By> by, const Rendering& how);
 std::string diff_json(const Comparison& comparison, std::span<const By> by, const Rendering& how);
 
 struct VerdictFormat {
@@ -44,13 +45,25 @@ struct DiffFormat {
   const char* name;
   std::string (*render)(const Comparison&, std::span<const By>, const Rendering&);
 };
-inline constexpr std::array<DiffFormat, 3> kDiffFormats = {
-    {{"text", diff_text}, {"markdown", diff_markdown}, {"json", diff_json}}};
+inline constexpr std::array<DiffFormat, 4> kDiffFormats = {
+    {{"text", diff_text}, {"markdown", diff_markdown}, {"html", diff_html}, {"json", diff_json}}};
 
 // ---- sentences that the renderings share
 
 // "+16.0 MiB", "-16.0 MiB", "0 B"
 std::string signed_text(Bytes bytes);
+// "19.0 MiB -> 35.0 MiB (+16.0 MiB, +84.2 %)"; "19.0 MiB, the same"
+std::string change_text(Metric metric, int64_t before, int64_t after);
+// "saved for backward"
+std::string figure_name(Metric metric);
+// The groups of a key without those that are the same; a category has its name in the report.
+std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by);
+std::string group_name(const ComparedGroup& group, By by);
+// The saved tensors of A at the sizes of B; empty if the sizes are the same.
+std::string size_text(const ComparedDevice& device);
+// The cause of a device's growth; line 0 without growth.
+Cause cause_of(const Comparison& comparison, const ComparedDevice& device);
+
 // "+84.2 %"; empty if `before` is 0.
 std::string percent_change(int64_t before, int64_t after);
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/compare/module_tree.h"
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/load.h"
 #include "analyzer/peak/replay.h"
@@ -199,6 +200,8 @@ DeviceFigures figures_of(const peak::DeviceAnalysis& device, const Training& tra
     modules[std::string(text.string(text.module_path[module_of(p, member.allocation)]))] += member.bytes;
   }
   out.modules.assign(modules.begin(), modules.end());
+  out.held = held_at(p, text, analysis.steps(), set,
+                     [&](const peak::Member& member) { return training.made(member.allocation); });
   return out;
 }
 

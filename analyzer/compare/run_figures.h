@@ -40,6 +40,14 @@ struct StepFigures {
   uint64_t allocations = 0;
 };
 
+// Bytes at a peak with the same module and holder.
+struct HeldBytes {
+  std::string module;  // full path, "GPT.blocks.3.fc"; in parentheses or empty: no module
+  std::string what;    // "ReluBackward0.result", "parameters"
+  Bytes bytes;
+  uint64_t allocations = 0;
+};
+
 // Without the allocations of threads that do not train: their timing differs from run to run.
 struct DeviceFigures {
   std::string device;
@@ -55,6 +63,8 @@ struct DeviceFigures {
   std::vector<Row> rows;           // they sum to the peak; the most bytes first
   // Bytes at the peak by the module's full path. Not in a baseline.
   std::vector<std::pair<std::string, Bytes>> modules;
+  // The same bytes by the module that holds them, and by holder. They sum to the peak. Not in a baseline.
+  std::vector<HeldBytes> held;
 
   // Reserved bytes are known of GPUs alone.
   run::Precedence precedence() const { return {reserved.has_value(), peak}; }
@@ -83,6 +93,7 @@ struct SourceVersion {
 
 struct RunFigures {
   std::string label = "this run";  // name in remarks: "A", "the baseline"
+  std::string file;                // as on the command line
   std::string command, torch_version, simulated_gpu, steps;
   std::vector<ProcessFigures> processes;  // processes that allocated, in the order of ranks
   std::vector<KnownFinding> findings;     // on the device of run::PeakDevice

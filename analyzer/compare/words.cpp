@@ -1,5 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "analyzer/compare/renderings.h"
 #include "analyzer/report/categories.h"
@@ -20,6 +22,42 @@ std::string percent_change(int64_t before, int64_t after) {
   const double share = static_cast<double>(after - before) / static_cast<double>(before);
   std::snprintf(text, sizeof text, "%+.1f %%", 100 * share);
   return text;
+}
+
+std::string change_text(Metric metric, int64_t before, int64_t after) {
+  const std::string first = value_text(metric, before);
+  if (before == after) return first + ", the same";
+  const std::string share = percent_change(before, after);
+  const std::string change = is_bytes(metric) ? signed_text(Bytes{after - before})
+                                              : (before < after ? "+" : "") + std::to_string(after - before);
+  return first + " -> " + value_text(metric, after) + " (" + change + (share.empty() ? "" : ", " + share) + ")";
+}
+
+std::string figure_name(Metric metric) {
+  return metric == Metric::saved         ? "saved for backward"
+         : metric == Metric::allocations ? "allocations a step"
+                                         : metric_name(metric);
+}
+
+std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by) {
+  std::vector<ComparedGroup> groups = grouped(device, by);
+  std::erase_if(groups, [](const ComparedGroup& group) { return group.change() == Change::same; });
+  return groups;
+}
+
+std::string group_name(const ComparedGroup& group, By by) {
+  return by == By::field || by == By::category ? report::group_text(group.name) : group.name;
+}
+
+std::string size_text(const ComparedDevice& device) {
+  if (device.size_ratio == 1) return "";
+  const auto scaled = static_cast<int64_t>(static_cast<double>(device.a.saved.value) * device.size_ratio);
+  return "At the sizes of B the saved tensors of A would be " + bytes_text(Bytes{scaled}) + "; B has " +
+         bytes_text(device.b.saved) + ".";
+}
+
+Cause cause_of(const Comparison& comparison, const ComparedDevice& device) {
+  return device.peak_b > device.peak_a ? cause_of(comparison, device.grown()) : Cause{};
 }
 
 std::string figure_text(const Item& item) {

@@ -1,12 +1,8 @@
 // See html.h.
 #include "analyzer/report/html.h"
 
-#include <array>
-#include <functional>
-#include <stdexcept>
-#include <utility>
-
 #include "analyzer/report/formats.h"
+#include "analyzer/report/html/page.h"
 #include "analyzer/report/html/parts.h"
 #include "analyzer/text/escape.h"
 
@@ -17,38 +13,23 @@ using text::script_json;
 
 namespace {
 
-// The nonce identifies the page's own scripts. A browser runs no other script, even if the escaping missed one.
-std::string nonce_of(const std::string& data) { return std::to_string(std::hash<std::string>()(data)); }
-
-// The skeleton with each {{name}} replaced, once and in this order. Inserted text is not searched again.
-std::string filled(const std::array<std::pair<std::string_view, std::string_view>, 8>& values) {
-  std::string out;
-  std::string_view rest = parts::skeleton;
-  for (const auto& [name, value] : values) {
-    const std::string mark = "{{" + std::string(name) + "}}";
-    const size_t at = rest.find(mark);
-    if (at == std::string_view::npos) throw std::logic_error("page.html has no " + mark);
-    out += rest.substr(0, at);
-    out += value;
-    rest.remove_prefix(at + mark.size());
-  }
-  return out += rest;
-}
-
 std::string page_with(const Report& report, const PageLimits& limits, std::string_view version) {
   const Json value = page_data(report, limits, version);
   const std::string data = script_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-  const std::string nonce = nonce_of(data);
+  const std::string nonce = parts::nonce_of(data);
   const std::string style = std::string(parts::style) + std::string(parts::fit_style);
-  const std::string script = std::string(parts::fit_script) + std::string(parts::script);
-  return filled({{{"nonce", nonce},
-                  {"plot_style", parts::plot_style},
-                  {"style", style},
-                  {"data", data},
-                  {"nonce", nonce},
-                  {"plot_license", parts::plot_license},
-                  {"plot_script", parts::plot_script},
-                  {"script", script}}});
+  std::string script;
+  for (const std::string_view part : {parts::shared_script, parts::icicle_script, parts::fit_script, parts::script}) {
+    script += part;
+  }
+  return parts::filled(parts::skeleton, {{"nonce", nonce},
+                                         {"plot_style", parts::plot_style},
+                                         {"style", style},
+                                         {"data", data},
+                                         {"nonce", nonce},
+                                         {"plot_license", parts::plot_license},
+                                         {"plot_script", parts::plot_script},
+                                         {"script", script}});
 }
 
 }  // namespace

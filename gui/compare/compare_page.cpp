@@ -10,14 +10,17 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QSplitter>
 #include <QStackedWidget>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <array>
 
 #include "analyzer/text/format.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/icicle.h"
 #include "gui/widgets/reading_pane.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -121,13 +124,8 @@ QWidget* ComparePage::make_content() {
   connect(ask_again_, &QPushButton::clicked, this, &ComparePage::ask);
   head->addWidget(ask_again_, 0, Qt::AlignTop);
   column->addLayout(head);
-  curve_ = new StepsCurve(session_, other_);
-  column->addWidget(curve_, 1);
+  column->addWidget(make_pictures(), 2);
   column->addWidget(make_bar());
-  connect(curve_, &StepsCurve::stepClicked, this, [this](uint32_t step) {
-    step_->setCurrentIndex(step_->findData(static_cast<int>(step)));
-    choose();
-  });
 
   view_ = new QTableView;
   set_up_table(*view_, filter_, tr("Differences"), fontMetrics().height() + kGap);
@@ -151,10 +149,40 @@ QWidget* ComparePage::make_content() {
   lists_ = new QStackedWidget;
   lists_->addWidget(view_);
   lists_->addWidget(nothing);
-  column->addWidget(lists_, 2);
+  column->addWidget(lists_, 3);
   sum_ = faint_label();
   column->addWidget(sum_);
   return content;
+}
+
+QWidget* ComparePage::make_pictures() {
+  auto* both = new QSplitter;
+  both->setChildrenCollapsible(false);
+  curve_ = new StepsCurve(session_, other_);
+  connect(curve_, &StepsCurve::stepClicked, this, [this](uint32_t step) {
+    step_->setCurrentIndex(step_->findData(static_cast<int>(step)));
+    choose();
+  });
+  auto* modules = new QWidget;
+  auto* column = new QVBoxLayout(modules);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(2);
+  icicle_ = new IcicleView;
+  icicle_->setAccessibleName(tr("Modules of both at their peaks, colored by growth"));
+  legend_ = faint_label();
+  column->addWidget(icicle_, 1);
+  column->addWidget(legend_);
+  both->addWidget(curve_);
+  both->addWidget(modules);
+  both->setStretchFactor(0, 2);
+  both->setStretchFactor(1, 3);
+  connect(icicle_, &IcicleView::selected, this, [this] {
+    selects_modules_ = true;
+    by_->setCurrentIndex(by_->findData(static_cast<int>(peak::By::module)));
+    choose();
+    select_modules();
+  });
+  return both;
 }
 
 QWidget* ComparePage::make_bar() {
@@ -255,6 +283,9 @@ void ComparePage::show_comparison() {
     sum_->clear();
     return;
   }
+  icicle_->show_tree(std::make_shared<const GroupTree>(comparison->modules.tree), tr("Modules"));
+  show_legend();
+  select_modules();
   const Bytes a = comparison->a.bytes, b = comparison->b.bytes;
   const QString which = other_.step() ? tr("In step %1 B's peak").arg(*other_.step()) : tr("B's peak");
   if (a == b) {
@@ -268,6 +299,53 @@ void ComparePage::show_comparison() {
                     .arg(amount(a), amount(b), signed_bytes(b - a))
                     .arg(comparison->a.step)
                     .arg(comparison->b.step));
+}
+
+// The classes of growth in the picture, each with the bytes of its holders.
+void ComparePage::show_legend() {
+  const MomentComparison* comparison = other_.comparison();
+  if (comparison == nullptr) return;
+  const compare::ModuleTree& tree = comparison->modules.tree;
+  std::array<Bytes, compare::kGrowths> change{};
+  std::array<bool, compare::kGrowths> is_there{};
+  for (uint32_t id = 1; id < tree.size(); ++id) {
+    const auto growth = static_cast<size_t>(tree.node(id).growth());
+    is_there[growth] = true;
+    if (tree.node(id).children.empty()) change[growth] += tree.node(id).difference();
+  }
+  QStringList entries;
+  for (size_t i = 0; i < compare::kGrowths; ++i) {
+    if (!is_there[i]) continue;
+    const auto growth = static_cast<compare::Growth>(i);
+    entries +=
+        QStringLiteral("<span style=\"color: %1\">\u25a0</span>&nbsp;%2")
+            .arg(theme().growth(growth).name(), QString::fromLatin1(compare::label(growth)).replace(' ', "&nbsp;"));
+    if (change[i] != Bytes{}) entries.back() += "&nbsp;" + signed_bytes(change[i]).replace(' ', "&nbsp;");
+  }
+  legend_->setText(entries.join(QStringLiteral(" &nbsp; ")));
+}
+
+// Selects the rows of the node that was clicked, once they are there.
+void ComparePage::select_modules() {
+  const MomentComparison* comparison = other_.comparison();
+  if (!selects_modules_ || comparison == nullptr || other_.by() != peak::By::module) return;
+  selects_modules_ = false;
+  const std::set<std::string> names = comparison->modules.within(icicle_->current());
+  QItemSelection rows;
+  QModelIndex first;
+  for (int row = 0; row < filter_.rowCount(); ++row) {
+    const QModelIndex index = filter_.index(row, 0);
+    if (!names.contains(model_.at(filter_.mapToSource(index).row()).name)) continue;
+    rows.select(index, filter_.index(row, CompareTable::kColumns - 1));
+    if (!first.isValid()) first = index;
+  }
+  view_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect);
+  if (first.isValid()) view_->scrollTo(first);
+}
+
+void ComparePage::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) show_legend();
+  Page::changeEvent(event);
 }
 
 void ComparePage::show_filter() {

@@ -1,4 +1,5 @@
-// Compares two recordings, before and after: both curves, and the difference of the peak sets.
+// Compares two recordings, before and after: both curves, the difference of the peak sets as groups, and by module as a
+// picture.
 #pragma once
 
 #include "gui/models/other.h"
@@ -13,6 +14,7 @@ class QTableView;
 
 namespace tapelens::gui {
 
+class IcicleView;
 class ReadingPane;
 class StepsCurve;
 
@@ -31,15 +33,19 @@ class ComparePage : public Page {
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   QWidget* make_content();
+  QWidget* make_pictures();
   QWidget* make_bar();
   void ask();
   void choose();
   void show_recordings();
   void show_comparison();
   void show_filter();
+  void show_legend();
+  void select_modules();
 
   Session& session_;
   Other other_;
@@ -52,6 +58,9 @@ class ComparePage : public Page {
   QLabel *headline_, *remark_, *sum_;
   QPushButton* ask_again_;
   StepsCurve* curve_;
+  IcicleView* icicle_;
+  QLabel* legend_;
+  bool selects_modules_ = false;  // as soon as the comparison by module is ready
   QComboBox *step_, *by_;
   QLineEdit* filter_edit_;
   QTableView* view_;

@@ -18,13 +18,15 @@ QString bytes_text(Bytes bytes) { return visible(text::bytes_text(bytes)); }
 struct Found {
   ComparedMoment moment;
   std::vector<peak::AllocationGroup> groups;
+  std::vector<compare::HeldBytes> held;
 };
 
 Found find(const Document& document, const Subject& subject, std::optional<uint32_t> step, peak::By by) {
   const std::vector<model::Step>& steps = subject.of.steps;
   const auto make = [&](const peak::PeakSet& set, uint32_t index) {
     return Found{{index, set.bytes, set.when.time, set.members.size()},
-                 peak::groups(subject.of.process, document.text(), steps, set, by)};
+                 peak::groups(subject.of.process, document.text(), steps, set, by),
+                 compare::held_at(subject.of.process, document.text(), steps, set)};
   };
   if (!step) return make(subject.peak, model::step_at(steps, subject.peak.when.time).index);
   if (*step >= steps.size()) return {};
@@ -45,8 +47,22 @@ Time time_at(const std::vector<Interval>& steps, double place) {
 
 MomentComparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,
                          std::optional<uint32_t> step, peak::By by) {
-  const Found in_a = find(a, of_a, step, by), in_b = find(b, of_b, step, by);
-  return {in_a.moment, in_b.moment, compare::compared(in_a.groups, in_b.groups)};
+  Found in_a = find(a, of_a, step, by), in_b = find(b, of_b, step, by);
+  return {in_a.moment,
+          in_b.moment,
+          compare::compared(in_a.groups, in_b.groups),
+          {std::move(in_a.held), std::move(in_b.held)}};
+}
+
+std::set<std::string> ComparedModules::within(uint32_t node) const {
+  std::set<std::string> names;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (tree.is_within(tree.node_of_a(i), node)) names.insert(a[i].module);
+  }
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (tree.is_within(tree.node_of_b(i), node)) names.insert(b[i].module);
+  }
+  return names;
 }
 
 std::vector<int64_t> step_columns(const Subject& subject, double begin, double end, int width) {

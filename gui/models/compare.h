@@ -3,10 +3,14 @@
 
 #include <QAbstractTableModel>
 #include <QString>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "analyzer/compare/groups.h"
+#include "analyzer/compare/module_tree.h"
 #include "gui/models/document.h"
 #include "gui/models/text_filter.h"
 
@@ -22,9 +26,21 @@ struct ComparedMoment {
   Time time;
   uint64_t allocations = 0;
 };
+// The modules of both at their moments as one tree.
+struct ComparedModules {
+  std::vector<compare::HeldBytes> a, b;
+  compare::ModuleTree tree;
+
+  ComparedModules() : tree(a, b) {}
+  ComparedModules(std::vector<compare::HeldBytes> in_a, std::vector<compare::HeldBytes> in_b)
+      : a(std::move(in_a)), b(std::move(in_b)), tree(a, b) {}
+  // The names of the groups by module that a node contains, in either recording.
+  std::set<std::string> within(uint32_t node) const;
+};
 struct MomentComparison {
   ComparedMoment a, b;
   std::vector<ComparedGroup> groups;
+  ComparedModules modules;
 };
 // `step`: compared in both recordings; none: compares each at its own peak.
 MomentComparison compare(const Document& a, const Subject& of_a, const Document& b, const Subject& of_b,

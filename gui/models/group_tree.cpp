@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "analyzer/compare/module_tree.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
 #include "analyzer/text/names.h"
@@ -113,6 +114,26 @@ GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const
     nodes_[id].main = static_cast<peak::HolderKind>(std::ranges::max_element(by_kind[id]) - by_kind[id].begin());
   }
   sort_children();
+}
+
+GroupTree::GroupTree(const compare::ModuleTree& modules) : nodes_(modules.size()) {
+  for (uint32_t id = 0; id < size(); ++id) {
+    const compare::ModuleTree::Node& of = modules.node(id);
+    Node& node = nodes_[id];
+    node.name = visible(of.name);
+    if (of.layers > 1) node.name += visible(" x" + text::count_text(of.layers));
+    if (!of.before.empty()) node.name += visible(" (" + of.before + " in A)");
+    node.by = of.is_module ? peak::By::module : peak::By::field;
+    node.bytes = of.width.value;
+    node.allocations = std::max(of.allocations_a, of.allocations_b);
+    node.parent = of.parent;
+    node.depth = of.depth;
+    node.children = of.children;
+    node.growth = of.growth();
+    node.before = of.a;
+    node.after = of.b;
+    for (uint32_t i = 0; i < of.children.size(); ++i) nodes_[of.children[i]].place = i;
+  }
 }
 
 void GroupTree::sort_children() {

@@ -8,8 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/compare/growth.h"
 #include "analyzer/peak/groups.h"
 #include "analyzer/report/report.h"
+
+namespace tapelens::compare {
+class ModuleTree;
+}
 
 namespace tapelens::gui {
 
@@ -47,12 +52,18 @@ class GroupTree {
     std::vector<uint32_t> children;             // the most bytes first, then by name
     std::optional<peak::HolderKind> category;   // if grouped by category, or if all allocations have the same one
     peak::HolderKind main{};                    // the category with the most bytes
+    // Of two compared runs: the bytes in each; `bytes` is then the width in a picture.
+    std::optional<compare::Growth> growth;
+    model::Bytes before, after;
   };
   using Rows = std::function<bool(int row)>;
 
   GroupTree() : nodes_(1) {}
   // Counts the rows that `wanted` selects; empty: all rows.
   GroupTree(const report::Peak& peak, const Groupings& groupings, const Rows& wanted = {});
+
+  // The modules of two runs. Nodes have the ids of `modules`.
+  explicit GroupTree(const compare::ModuleTree& modules);
 
   static constexpr uint32_t kRoot = 0;  // all allocations, without a name
   const Node& node(uint32_t id) const { return nodes_[id]; }

@@ -9,6 +9,8 @@
 #include <cmath>
 
 #include "analyzer/text/format.h"
+#include "gui/models/compare.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 
 namespace tapelens::gui {
@@ -133,9 +135,28 @@ QString IcicleView::label(uint32_t node) const {
   return node == GroupTree::kRoot ? root_name_ : tree_->node(node).name;
 }
 
+QString IcicleView::growth_tip(const Piece& piece) const {
+  const GroupTree::Node& node = tree_->node(piece.node);
+  Bytes before = node.before, after = node.after;
+  QString head = piece.node == GroupTree::kRoot ? root_name_ : tree_->path(piece.node);
+  if (piece.count > 1) {
+    const GroupTree::Node& parent = tree_->node(node.parent);
+    before = after = Bytes{};
+    for (size_t i = node.place; i < parent.children.size(); ++i) {
+      before += tree_->node(parent.children[i]).before;
+      after += tree_->node(parent.children[i]).after;
+    }
+    head = QStringLiteral("%1 small groups").arg(visible(text::count_text(piece.count)));
+  }
+  return QStringLiteral("%1\n%2 in A, %3 in B (%4): %5")
+      .arg(head, visible(text::bytes_text(before)), visible(text::bytes_text(after)), signed_bytes(after - before),
+           QString::fromLatin1(compare::label(compare::growth_of(before, after))));
+}
+
 QString IcicleView::tip(const Piece& piece) const {
   const GroupTree::Node& node = tree_->node(piece.node);
   const model::Bytes whole{tree_->node(GroupTree::kRoot).bytes};
+  if (node.growth) return growth_tip(piece);
   if (piece.count > 1) {
     const GroupTree::Node& parent = tree_->node(node.parent);
     model::Bytes bytes;
@@ -158,8 +179,10 @@ QString IcicleView::tip(const Piece& piece) const {
 
 QColor IcicleView::color(const Piece& piece) const {
   if (piece.node == GroupTree::kRoot) return theme().grid;
+  const GroupTree::Node& node = tree_->node(piece.node);
+  if (node.growth) return theme().growth(*node.growth);
   if (piece.count > 1) return theme().group(Theme::kGroupColors);
-  return theme().category(tree_->node(piece.node).main);
+  return theme().category(node.main);
 }
 
 void IcicleView::paint(QPainter& painter, const Piece& piece) const {
@@ -171,7 +194,8 @@ void IcicleView::paint(QPainter& painter, const Piece& piece) const {
   const QColor ink = piece.node == GroupTree::kRoot ? theme().text : text_on(ground);
   painter.setPen(ink);
   const QString name = label(piece.node);
-  const QString bytes = QString::fromStdString(text::bytes_text({tree_->node(piece.node).bytes}));
+  const GroupTree::Node& node = tree_->node(piece.node);
+  const QString bytes = node.growth ? signed_bytes(node.after - node.before) : visible(text::bytes_text({node.bytes}));
   const int room = inner.width() - fontMetrics().horizontalAdvance(bytes) - 2 * kGap;
   if (room >= fontMetrics().horizontalAdvance(name)) {
     painter.drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, name);

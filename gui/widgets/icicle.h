@@ -1,4 +1,5 @@
-// A tree of groups as an icicle: the root at the top, each group as wide as its bytes, with its children below it.
+// A tree of groups as an icicle: the root at the top, each group as wide as its bytes, with its children below it. The
+// tree of two compared runs has the colours of growth.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -54,6 +55,7 @@ class IcicleView : public QAbstractScrollArea {
   const Piece* piece_at(QPoint position) const;
   const Piece* piece_of(uint32_t node) const;
   QString tip(const Piece& piece) const;
+  QString growth_tip(const Piece& piece) const;
   QString label(uint32_t node) const;
   QColor color(const Piece& piece) const;
   int row_height() const;

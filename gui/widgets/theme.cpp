@@ -162,6 +162,11 @@ QColor Theme::group(size_t place) const {
   return QColor((is_dark ? kGroupsDark : kGroupsLight)[std::min(place, kGroupColors)]);
 }
 
+QColor Theme::growth(compare::Growth growth) const {
+  const auto& colors = is_dark ? compare::kGrowthOnDark : compare::kGrowthOnLight;
+  return {QRgb{0xff000000U | colors[static_cast<size_t>(growth)]}};
+}
+
 QColor Theme::phase(model::Phase phase) const {
   switch (phase) {
     case model::Phase::forward:

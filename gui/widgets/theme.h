@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/compare/growth.h"
 #include "analyzer/peak/holders.h"
 
 namespace tapelens::gui {
@@ -27,6 +28,7 @@ struct Theme {
   QColor category(peak::HolderKind kind) const;
   QColor ink(peak::HolderKind kind) const;  // color of the pattern on that kind's color
   QColor group(size_t place) const;         // groups by rank; from kGroupColors on: the rest
+  QColor growth(compare::Growth growth) const;
   QColor phase(model::Phase phase) const;
   QColor name(std::string_view named) const;  // color of a module, operator or node; equal names have equal colors
   QColor severity(check::Severity severity) const;

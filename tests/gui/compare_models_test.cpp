@@ -36,6 +36,16 @@ class TwoRecordings : public ::testing::Test {
   std::shared_ptr<Document> a_, b_;
 };
 
+TEST_F(TwoRecordings, ModulesSumToBothPeaksAndHaveTheNamesOfGroups) {
+  const MomentComparison comparison = compared_by(peak::By::module);
+  const compare::ModuleTree& tree = comparison.modules.tree;
+  EXPECT_EQ(tree.node(compare::ModuleTree::kRoot).a, comparison.a.bytes);
+  EXPECT_EQ(tree.node(compare::ModuleTree::kRoot).b, comparison.b.bytes);
+  std::set<std::string> groups;
+  for (const ComparedGroup& group : comparison.groups) groups.insert(group.name);
+  EXPECT_EQ(comparison.modules.within(compare::ModuleTree::kRoot), groups);
+}
+
 TEST_F(TwoRecordings, GroupsAreThoseOfThePeaksAndSumToThem) {
   for (const peak::By by :
        {peak::By::field, peak::By::node, peak::By::module, peak::By::source, peak::By::op, peak::By::category}) {

@@ -17,6 +17,7 @@
 
 #include "analyzer/text/format.h"
 #include "gui/compare/steps_curve.h"
+#include "gui/widgets/icicle.h"
 #include "gui/widgets/theme.h"
 #include "tests/gui/advice_recording.h"
 #include "tests/gui/support/recording.h"
@@ -128,6 +129,48 @@ TEST_F(OnComparePage, BytesAreGroupedByWhatIsChosen) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 10'000));
   EXPECT_EQ(page_.other().by(), peak::By::category);
   EXPECT_EQ(sum(CompareTable::a), session_.subject().device.peak.value);
+}
+
+TEST_F(OnComparePage, TheModulesAreAPictureOfTheSameBytes) {
+  compare();
+  const auto* icicle = page_.findChild<IcicleView*>();
+  const GroupTree::Node& whole = icicle->tree().node(GroupTree::kRoot);
+  EXPECT_TRUE(icicle->isVisible());
+  EXPECT_EQ(whole.before, session_.subject().device.peak);
+  EXPECT_EQ(whole.after, page_.other().subject().device.peak);
+  EXPECT_GE(whole.bytes, std::max(whole.before, whole.after).value);
+  EXPECT_TRUE(says("\u25a0"));
+  EXPECT_TRUE(icicle->accessibleDescription().contains(" in B ("));
+}
+
+TEST_F(OnComparePage, AModuleInThePictureSelectsItsRows) {
+  compare();
+  auto* icicle = page_.findChild<IcicleView*>();
+  const auto* view = page_.findChild<QTableView*>();
+  icicle->setFocus();
+  QTest::keyClick(icicle, Qt::Key_Down);
+  ASSERT_NE(icicle->current(), GroupTree::kRoot);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return view->selectionModel()->hasSelection(); }, 10'000));
+  EXPECT_EQ(page_.other().by(), peak::By::module);
+  EXPECT_EQ(box("The key that groups")->currentText(), "module");
+  const auto selected = [&] {
+    std::pair<Bytes, Bytes> sums;
+    for (const QModelIndex& row : view->selectionModel()->selectedRows()) {
+      const auto in = [&](int column) {
+        return Bytes{row.siblingAtColumn(column).data(CompareTable::sort_role).toLongLong()};
+      };
+      sums.first += in(CompareTable::a);
+      sums.second += in(CompareTable::b);
+    }
+    return sums;
+  };
+  const GroupTree::Node& node = icicle->tree().node(icicle->current());
+  EXPECT_EQ(selected(), std::pair(node.before, node.after));
+  QTest::mouseClick(icicle->viewport(), Qt::LeftButton, {}, {icicle->viewport()->width() / 2, 4});
+  ASSERT_EQ(icicle->current(), GroupTree::kRoot);
+  EXPECT_EQ(view->selectionModel()->selectedRows().size(), table().rowCount());
+  EXPECT_EQ(selected().second, page_.other().comparison()->b.bytes);
+  EXPECT_FALSE(page_.grab().isNull());
 }
 
 TEST_F(OnComparePage, AFilterIsTyped) {

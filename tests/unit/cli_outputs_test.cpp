@@ -33,12 +33,14 @@ std::vector<Case> all_cases() {
   for (const char* format : {"text", "json", "markdown", "sarif"}) {
     cases.push_back({{"advise", "run.tapelens", "--format", format}});
   }
-  for (const char* format : {"text", "json", "markdown"}) {
+  for (const char* format : {"text", "json", "markdown", "html"}) {
     cases.push_back({{"diff", "run.tapelens", "other.tapelens", "--format", format},
                      "-o",
                      true,
                      true,
                      {"run.tapelens", "other.tapelens"}});
+  }
+  for (const char* format : {"text", "json", "markdown"}) {
     cases.push_back({{"ranks", "run.tapelens", "--format", format}});
   }
   for (const char* format : {"text", "json", "markdown", "sarif", "junit", "github"}) {

@@ -5,6 +5,7 @@
 #include "analyzer/compare/changed_lines.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/compare/gate.h"
+#include "analyzer/compare/module_tree.h"
 #include "analyzer/compare/run_figures.h"
 
 namespace tapelens::compare {
@@ -138,6 +139,76 @@ TEST(Comparing, RunsOfDifferentLengthCompareTheStepsThatBothHave) {
   const Comparison made = comparison_of(a, b);
   EXPECT_EQ(made.devices[0].peak_b, Bytes{4 * kMiB});
   EXPECT_TRUE(judge(made.b, &made, {}).passed());
+}
+
+// ---- the tree of modules
+
+std::vector<std::string> drawn(const ModuleTree& tree) {
+  std::vector<std::string> out;
+  for (uint32_t id = 0; id < tree.size(); ++id) {
+    const ModuleTree::Node& node = tree.node(id);
+    out.push_back(tree.path(id) + (node.before.empty() ? "" : " was " + node.before) + " " +
+                  std::to_string(node.a.value) + " " + std::to_string(node.b.value) + " x" +
+                  std::to_string(node.layers) + " " + label(node.growth()));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+TEST(TreeOfModules, EqualLayersAreOneAndTheRestIsSeenAlone) {
+  const std::vector<HeldBytes> a{{"", "temporaries", Bytes{5}, 1},
+                                 {"Net.blocks.0.fc", "parameters", Bytes{10}, 2},
+                                 {"Net.blocks.1.fc", "parameters", Bytes{10}, 2},
+                                 {"Net.head", "parameters", Bytes{3}, 1}};
+  const std::vector<HeldBytes> b{{"Net.blocks.0.fc", "parameters", Bytes{20}, 2},
+                                 {"Net.blocks.1.fc", "parameters", Bytes{20}, 2},
+                                 {"Net.blocks.2.fc", "parameters", Bytes{20}, 2},
+                                 {"Net.head", "parameters", Bytes{2}, 1}};
+  const ModuleTree tree(a, b);
+  EXPECT_EQ(drawn(tree), (std::vector<std::string>{
+                             " 28 62 x1 at least doubled", "(outside of modules) 5 0 x1 removed",
+                             "(outside of modules): temporaries 5 0 x1 removed", "Net 23 62 x1 at least doubled",
+                             "Net.blocks 20 60 x1 at least doubled", "Net.blocks.2.fc 0 20 x1 new",
+                             "Net.blocks.2.fc: parameters 0 20 x1 new", "Net.blocks.{0,1}.fc 20 40 x2 at least doubled",
+                             "Net.blocks.{0,1}.fc: parameters 20 40 x1 at least doubled", "Net.head 3 2 x1 smaller",
+                             "Net.head: parameters 3 2 x1 smaller"}));
+  EXPECT_EQ(tree.node(ModuleTree::kRoot).width, Bytes{5 + 60 + 3}) << "what was removed has its width too";
+  EXPECT_EQ(tree.node_of_a(1), tree.node_of_a(2));
+  EXPECT_EQ(tree.node_of_b(0), tree.node_of_a(1));
+  EXPECT_NE(tree.node_of_b(2), tree.node_of_a(1));
+  EXPECT_TRUE(tree.is_within(tree.node_of_b(2), ModuleTree::kRoot));
+}
+
+TEST(TreeOfModules, ARenamedClassIsOneNodeAndAnotherModuleIsNot) {
+  const std::vector<HeldBytes> a{{"Net.fc", "parameters", Bytes{4}, 1},
+                                 {"Net.relu", "ReluBackward0.result", Bytes{2}, 1}};
+  const std::vector<HeldBytes> b{{"Model.fc", "parameters", Bytes{4}, 1},
+                                 {"Model.gelu", "GeluBackward0.self", Bytes{2}, 1}};
+  EXPECT_EQ(drawn(ModuleTree(a, b)),
+            (std::vector<std::string>{" 6 6 x1 the same", "Model was Net 6 6 x1 the same", "Model.fc 4 4 x1 the same",
+                                      "Model.fc: parameters 4 4 x1 the same", "Model.gelu 0 2 x1 new",
+                                      "Model.gelu: GeluBackward0.self 0 2 x1 new", "Model.relu 2 0 x1 removed",
+                                      "Model.relu: ReluBackward0.result 2 0 x1 removed"}));
+}
+
+TEST(TreeOfModules, OfADeepPathAndOfManyModulesIsMadeInTime) {
+  std::string deep = "Net";
+  for (int i = 0; i < 20'000; ++i) deep += ".a";
+  std::vector<HeldBytes> held{{deep, "parameters", Bytes{1}, 1}};
+  for (int i = 0; i < 20'000; ++i)
+    held.push_back({"Net.layers." + std::to_string(i) + ".fc", "parameters", Bytes{i}, 1});
+  const ModuleTree tree(held, held);
+  EXPECT_EQ(tree.node(ModuleTree::kRoot).growth(), Growth::same);
+  EXPECT_EQ(tree.path(tree.node_of_a(0)), deep + ": parameters");
+}
+
+TEST(TreeOfModules, OfABaselineIsMadeOfItsRows) {
+  RunFigures a = run({row("result", "Net.*.fc", 7, 4)}), b = run({row("result", "Net.*.fc", 7, 6)});
+  b.processes[0].devices[0].held = {{"Net.0.fc", "parameters", Bytes{1}, 1}};
+  const Comparison made = comparison_of(a, b);
+  EXPECT_EQ(drawn(module_tree(made.devices[0])),
+            (std::vector<std::string>{" 4194304 6291456 x1 larger", "Net.*.fc 4194304 6291456 x1 larger",
+                                      "Net.*.fc: ReluBackward0.result 4194304 6291456 x1 larger"}));
 }
 
 // ---- lines

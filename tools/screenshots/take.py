@@ -1,18 +1,22 @@
-"""take.py RECORDING OTHER GPU RANK FOLDER: takes the pictures of docs/gui.md, of the real window on a private desktop.
+"""take.py RECORDING OTHER GPU RANK FOLDER: takes the pictures of docs/gui.md and docs/diff.md, of the real window on a private desktop and
+of a page in a browser.
 The comparison page compares RECORDING with OTHER, GPU is of a training on one, RANK lies in a folder of a run's ranks.
 scripts/screenshots makes all of them."""
 
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from PIL import Image
 
+import chromium
 import desktop
 import harness
 
 SIZE = (1280, 720)
 CARD = (1200, 675)
+PAGE = (1100, 600)
 LARGEST = 120_000  # bytes of a picture in the repository
 
 
@@ -31,6 +35,19 @@ def reduced(picture):
 def save_card(recording, path):
     subprocess.run([harness.BINARY.parent / "tapelens-gui", recording, "--export-card", path], check=True)
     reduced(Image.open(path).convert("RGB").resize(CARD, Image.Resampling.LANCZOS)).save(path, optimize=True)
+    size = path.stat().st_size
+    assert size < LARGEST, f"{path}: {size} bytes"
+    print(f"{path}  {size:,} bytes")
+
+
+def save_diff(before, after, path):
+    """The page of `tapelens diff`, in a headless Chromium."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        subprocess.run([harness.BINARY, "diff", before.name, after.name, "--format", "html", "-o", folder / "diff.html"],
+                       check=True, cwd=before.parent)
+        chromium.screenshot(folder / "diff.html", folder, folder / "diff.png", PAGE)
+        reduced(Image.open(folder / "diff.png").convert("RGB")).save(path, optimize=True)
     size = path.stat().st_size
     assert size < LARGEST, f"{path}: {size} bytes"
     print(f"{path}  {size:,} bytes")
@@ -76,6 +93,7 @@ class Window:
 def main():
     recording, other, gpu, rank, folder = map(pathlib.Path, sys.argv[1:])
     save_card(recording, folder / "card.png")
+    save_diff(recording, other, folder / "diff.png")
     with desktop.Desktop() as screen:
         with Window(screen, recording, scheme="dark") as window:
             window.save(folder / "timeline-dark.png")

@@ -3,69 +3,7 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
-
-  // ---- Elements, numbers, colours
-
-  function element(tag, properties = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) {
-      if (name === "class") made.className = value;
-      else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
-    }
-    made.append(...children.filter((child) => child !== null && child !== ""));
-    return made;
-  }
-
-  function bytesText(bytes) {
-    if (Math.abs(bytes) < 1024) return bytes + " B";
-    let value = bytes / 1024;
-    let unit = 0;
-    while (Math.abs(value) >= 1023.95 && unit < 5) {
-      value /= 1024;
-      ++unit;
-    }
-    return value.toFixed(1) + " " + ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit];
-  }
-  function timeText(ns) {
-    if (ns >= 1e9) return (ns / 1e9).toFixed(3) + " s";
-    if (ns >= 1e6) return (ns / 1e6).toFixed(1) + " ms";
-    return ns >= 1e3 ? (ns / 1e3).toFixed(1) + " us" : Math.round(ns) + " ns";
-  }
-  const countText = (count) => count.toLocaleString("en-US");
-  const natural = new Intl.Collator("en", { numeric: true });
-  const plural = (count, one, many) => countText(count) + " " + (count === 1 ? one : many);
-  const percentText = (part, whole) => ((100 * part) / Math.max(1, whole)).toFixed(1) + " %";
-
-  // The current value of a colour of the style sheet, in a form that a canvas accepts.
-  function colorOf(name) {
-    const probe = element("span", { style: `color: var(${name})` });
-    document.body.append(probe);
-    const color = getComputedStyle(probe).color;
-    probe.remove();
-    return color;
-  }
-  const roleColor = (role) => `var(--role-${role})`;
-  data.roles.forEach((role, place) => {
-    document.documentElement.style.setProperty(`--role-${place}`, `light-dark(${role.light}, ${role.dark})`);
-  });
-  // Black or white: the colour that is easier to read on the role's colour.
-  function textOn(role) {
-    const [r, g, b] = colorOf(`--role-${role}`).match(/[\d.]+/g).map((part) => (Number(part) / 255) ** 2.2);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#10151b" : "#ffffff";
-  }
-  const swatch = (role) => element("span", { class: "swatch", style: `background: ${roleColor(role)}` });
-
-  function table(columns, rows) {
-    const head = columns.map(([name, isNumber]) => element("th", { scope: "col", class: isNumber ? "number" : "" }, name));
-    const body = rows.map(({ cells, chosen }) =>
-      element("tr", { class: chosen ? "chosen" : "" },
-        ...cells.map((cell, i) => element("td", { class: columns[i][1] ? "number" : "" }, cell))));
-    return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
-  }
-  const more = (count, what) => (count > 0 ? element("p", { class: "faint" }, `and ${countText(count)} more ${what}`) : "");
-  const bar = (part) => element("span", { class: "bar", style: `width: ${Math.max(0.5, 100 * part).toFixed(1)}%` });
+  setRoleColors(data.roles);
 
   // ---- The curve
 
@@ -216,14 +154,6 @@
     "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2), ArrowLeft: () => moveBy(-0.2),
     ArrowRight: () => moveBy(0.2), 0: showAll, Home: showAll, p: showPeak,
   };
-  function listen(target, keys) {
-    target.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
-      event.preventDefault();
-      keys[event.key]();
-    });
-  }
-
   function startCurve() {
     for (const [name, label, act] of [["+", "Zoom in", () => zoomBy(0.5)], ["−", "Zoom out", () => zoomBy(2)],
       ["←", "Earlier", () => moveBy(-0.2)], ["→", "Later", () => moveBy(0.2)],
@@ -273,7 +203,6 @@
   const firstGrouping = { node: "field", category: "module" }[data.by] ?? data.by;
 
   let freed = new Set(); // places of blocks
-  let root = null, zoomed = null, current = null;
 
   function child(node, name, key = name) {
     let found = node.byKey.get(key);
@@ -325,66 +254,11 @@
     return made;
   }
 
-  const ROW = 24;
-  function drawIcicle() {
-    const width = Math.max(200, $("icicle").clientWidth);
-    const inks = data.roles.map((_, role) => textOn(role));
-    const picture = svg("svg", { role: "presentation" });
-    let rows = 0, number = 0;
-    // A node, or several that are too narrow to be seen: drawn as the widest, which is the first.
-    const paint = (nodes, x, w, row) => {
-      const node = nodes[0];
-      const several = nodes.length > 1;
-      rows = Math.max(rows, row + 1);
-      const sum = (of) => nodes.reduce((all, one) => all + of(one), 0);
-      const part = freed.size > 0 ? sum(freedIn) / Math.max(1, sum(({ bytes }) => bytes)) : 0;
-      const kind = ["node"];
-      if (node === current && !several) kind.push("current");
-      if (freed.size > 0 && part === 0) kind.push("dim");
-      const label = several ? `${nodes.length} narrow ones, ${bytesText(sum(({ bytes }) => bytes))}` : `${node.name}, ${bytesText(node.bytes)}, ${percentText(node.bytes, root.bytes)}`;
-      const group = svg("g", { class: kind.join(" "), role: "treeitem", id: `node-${number++}`, "aria-label": label, "aria-selected": node === current && !several, "aria-level": node.depth + 1 },
-        svg("title", {}, label));
-      group.append(svg("rect", { class: "ground", x, y: row * ROW, width: w, height: ROW, style: `fill: ${node.parent ? roleColor(node.role) : "var(--line)"}` }));
-      if (part > 0) group.append(svg("rect", { class: "freed", x, y: row * ROW + ROW - 6, width: w * part, height: 6 }));
-      const room = Math.floor((w - 8) / 6.6);
-      if (room >= 4 && !several) {
-        const shown = node.name.length > room ? node.name.slice(0, room - 1) + "…" : node.name;
-        group.append(svg("text", { x: x + 4, y: row * ROW + 16, fill: node.parent ? inks[node.role] : colorOf("--text") }, shown));
-      }
-      group.addEventListener("click", () => (node === current ? zoomTo(node) : choose(node)));
-      if (node === current) $("icicle").setAttribute("aria-activedescendant", group.id);
-      picture.append(group);
-    };
-    const place = (node, x, w, row) => {
-      paint([node], x, w, row);
-      const narrow = [];
-      let at = x, narrowWidth = 0;
-      for (const below of node.children) {
-        const part = (w * below.bytes) / Math.max(1, node.bytes);
-        if (part >= 1.5) place(below, at, part, row + 1);
-        else {
-          narrow.push(below);
-          narrowWidth += part;
-        }
-        at += part;
-      }
-      if (narrowWidth >= 0.5) paint(narrow, at - narrowWidth, narrowWidth, row + 1);
-    };
-    const path = [];
-    for (let node = zoomed.parent; node; node = node.parent) path.unshift(node);
-    path.forEach((node, row) => paint([node], 0, width, row));
-    place(zoomed, 0, width, path.length);
-    picture.setAttribute("viewBox", `0 0 ${width} ${rows * ROW}`);
-    picture.setAttribute("height", rows * ROW);
-    $("icicle").replaceChildren(picture);
-    $("zoom-out").disabled = zoomed === root;
-  }
-
   function describe(node) {
     const names = [];
     for (let at = node; at.parent; at = at.parent) names.unshift(at.name);
     const lines = [element("strong", {}, names.join(" › ") || node.name), element("div", {},
-      `${bytesText(node.bytes)}, ${percentText(node.bytes, root.bytes)}, ${plural(node.count, "allocation", "allocations")}` +
+      `${bytesText(node.bytes)}, ${percentText(node.bytes, icicle.root().bytes)}, ${plural(node.count, "allocation", "allocations")}` +
       (freed.size > 0 ? `; ${bytesText(freedIn(node))} of it would not be there` : ""))];
     const block = node.block ?? (node.blocks.length ? data.blocks[Math.min(...node.blocks)] : null);
     if (block) {
@@ -394,48 +268,24 @@
     }
     $("block").replaceChildren(...lines);
   }
-  function choose(node) {
-    current = node;
-    drawIcicle();
-    describe(node);
-  }
-  function zoomTo(node) {
-    zoomed = node.children.length ? node : (node.parent ?? node);
-    choose(node);
-  }
-  function sibling(by) {
-    const all = current.parent?.children ?? [current];
-    choose(all[Math.min(Math.max(all.indexOf(current) + by, 0), all.length - 1)]);
-  }
-  const icicleKeys = {
-    ArrowLeft: () => sibling(-1), ArrowRight: () => sibling(1), Enter: () => zoomTo(current),
-    ArrowDown: () => current.children.length && choose(current.children[0]),
-    ArrowUp: () => {
-      if (current === zoomed && zoomed.parent) zoomed = zoomed.parent;
-      choose(current.parent ?? current);
+  const icicle = makeIcicle($("icicle"), $("zoom-out"), {
+    figures: (nodes) => {
+      const bytes = nodes.reduce((sum, one) => sum + one.bytes, 0);
+      return bytesText(bytes) + (nodes.length > 1 ? "" : `, ${percentText(bytes, icicle.root().bytes)}`);
     },
-    Escape: () => zoomTo(root), Home: () => zoomTo(root),
-  };
-  function group(by) {
-    root = zoomed = makeTree(by);
-    choose(root);
-  }
+    freedPart: (nodes) => (freed.size === 0 ? null
+      : nodes.reduce((sum, one) => sum + freedIn(one), 0) / Math.max(1, nodes.reduce((sum, one) => sum + one.bytes, 0))),
+    chosen: describe,
+  });
 
   function startIcicle() {
     for (const [name, [label]] of Object.entries(groupings)) $("grouping").append(element("option", { value: name }, label));
     $("grouping").value = firstGrouping;
-    $("grouping").addEventListener("change", () => group($("grouping").value));
-    $("zoom-out").addEventListener("click", () => zoomTo(root));
+    $("grouping").addEventListener("change", () => icicle.show(makeTree($("grouping").value)));
     const smaller = data.smaller.reduce((sum, one) => sum + one.allocations, 0);
     $("set-note").textContent = `The ${plural(data.blocks.length, "biggest allocation", "biggest allocations")}` +
       (smaller > 0 ? `; ${countText(smaller)} smaller ones are summed by role.` : ", which are all.") + " Colours are those of the roles above.";
-    group(firstGrouping);
-    listen($("icicle"), icicleKeys);
-    let width = 0; // drawing changes the height
-    new ResizeObserver(() => {
-      if (width !== $("icicle").clientWidth) drawIcicle();
-      width = $("icicle").clientWidth;
-    }).observe($("icicle"));
+    icicle.show(makeTree(firstGrouping));
   }
 
   // ---- Findings
@@ -454,8 +304,8 @@
     plot.setData([times, ...tops.toReversed(), live, whatIf], false);
     plot.redraw();
     pointAt(plot, plot.cursor.idx);
-    drawIcicle();
-    describe(current);
+    icicle.draw();
+    describe(icicle.current());
     if (selected === null) return $("selection").replaceChildren();
     const left = data.advice.what_ifs[selected];
     const hidden = left.freed - freed.size;
@@ -588,19 +438,10 @@
     $("run").textContent = data.run;
     for (const { text: said, warning } of data.remarks) $("remarks").append(element("li", { class: warning ? "warning" : "" }, said));
     $("footer").textContent = `Made by tapelens report --format html, Tapelens ${data.version}. This file asks for nothing from the network.`;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-    const repaint = () => {
-      $("theme").textContent = isDark() ? "Light" : "Dark";
+    startTheme(() => {
       makeCurve();
-      drawIcicle();
-    };
-    $("theme").addEventListener("click", () => {
-      document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-      repaint();
+      icicle.draw();
     });
-    dark.addEventListener("change", repaint);
-    $("theme").textContent = isDark() ? "Light" : "Dark";
     for (const [keys, what] of [["Tab", "the next button, curve or picture"], ["← →", "curve: earlier, later; picture: the group beside"],
       ["+ −", "curve: zoom"], ["0", "curve: the whole run"], ["p", "curve: the step of the peak"], ["↑ ↓", "picture: the group around, the biggest in it"],
       ["Enter", "picture: zoom in; a finding: show what it changes"], ["Esc", "picture: show all"], ["?", "this"],
