@@ -97,6 +97,7 @@ void MainWindow::show_keys() {
       {"Ctrl+F", "filter or search"},
       {"Ctrl+E", "export this page: PNG, SVG, CSV"},
       {"Ctrl+Shift+C", "copy this page: its table, or its picture"},
+      {"Ctrl+C, Menu", "copy the row of a table; the menu of the row"},
       {"", ""},
       {"W S, Up Down, wheel", "timeline: zoom in and out"},
       {"A D, Left Right, drag", "pan"},

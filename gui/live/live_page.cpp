@@ -14,6 +14,7 @@
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/category_bar.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -52,6 +53,7 @@ LivePage::LivePage(QWidget* parent)
       holders_view_(table_of(*holders_, tr("The largest holders"), {13, 27, 32, 32, 30}, this)),
       steps_view_(table_of(*steps_, tr("The last steps"), {8, 13, 13, 13}, this)) {
   lay_out();
+  for (QTableView* view : {holders_view_, steps_view_}) add_context_menu(*view);
   for (QComboBox* box : {process_, device_}) connect(box, &QComboBox::activated, this, &LivePage::choose);
 }
 

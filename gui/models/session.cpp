@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "analyzer/report/detail.h"
+#include "gui/models/filter_words.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -294,8 +295,9 @@ void Session::find_what_if() {
 }
 
 bool matches(const QString& filter, const QString& text) {
-  const QStringList words = filter.split(' ', Qt::SkipEmptyParts);
-  return std::ranges::all_of(words, [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+  const FilterWords words(filter);
+  const auto is_in = [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); };
+  return std::ranges::all_of(words.wanted, is_in) && std::ranges::none_of(words.left_out, is_in);
 }
 
 }  // namespace tapelens::gui

@@ -122,7 +122,7 @@ class Session : public QObject {
   QThreadPool *parts_pool_, *pool_;
 };
 
-// Whether a text contains all words of a filter, ignoring case. An empty filter matches everything.
+// Whether a text has the words of a filter (filter_words.h). An empty filter matches everything.
 bool matches(const QString& filter, const QString& text);
 
 }  // namespace tapelens::gui
