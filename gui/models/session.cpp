@@ -125,7 +125,10 @@ void Session::close() {
   ++moment_number_;
   ++what_if_number_;
   ++filter_number_;
+  ++range_number_;
   found_.reset();
+  selected_range_.reset();
+  range_facts_.reset();
   past_.clear();
   future_.clear();
   ticked_.clear();
@@ -206,6 +209,7 @@ void Session::show(ViewState next) {
   const bool other_moment =
       before.at.has_value() != view_.at.has_value() || (view_.at && !same_moment(*before.at, *view_.at));
   if (other_subject || other_moment) moment_.reset();
+  if (other_subject) select_range({});
   Q_EMIT viewChanged(before);
   if (other_subject) {
     make_parts();
@@ -252,6 +256,25 @@ void Session::find_filter() {
           if (number != filter_number_) return;
           found_ = found;
           Q_EMIT foundChanged();
+        };
+      });
+}
+
+void Session::select_range(std::optional<Interval> range) {
+  if (!document_ || range == selected_range_) return;
+  const uint64_t number = ++range_number_;
+  selected_range_ = range;
+  range_facts_.reset();
+  Q_EMIT rangeChanged();
+  if (!range) return;
+  run(*pool_, std::make_shared<Job>(),
+      [this, document = document_, at = view_.subject, range = *range,
+       number](const Progress&) -> std::function<void()> {
+        auto found = std::make_shared<const RangeFacts>(gui::range_facts(*document, document->subject(at), range));
+        return [this, number, found] {
+          if (number != range_number_) return;
+          range_facts_ = found;
+          Q_EMIT rangeChanged();
         };
       });
 }

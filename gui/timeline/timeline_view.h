@@ -73,6 +73,7 @@ class TimelineView final : public QWidget {
   void paint_life(QPainter& painter, AllocationId allocation, bool is_selected);
   void look_at(Interval range, bool is_step = true);
   void click(QPoint place);
+  void clear_chosen();
   void hover(QPoint place);
   model::OutOfMemoryId out_of_memory_at(QPoint place) const;
   bool is_small_line(QPoint place) const;

@@ -238,6 +238,61 @@ TEST_F(OnTimeline, ShiftAndDragChoosesARangeAndEnterZoomsToIt) {
   EXPECT_LT(session.view().range.end.ns - session.view().range.begin.ns, (end.ns - begin.ns) * 11 / 10);
 }
 
+TEST_F(OnTimeline, ARangeAnswersBesideTheTimeline) {
+  drag(in(lanes().curve, 0.2), in(lanes().curve, 0.5), Qt::ShiftModifier);
+  ASSERT_TRUE(session.selected_range());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.range_facts() != nullptr; }, 10'000));
+  const RangeFacts& facts = *session.range_facts();
+  const Interval range = *session.selected_range();
+  EXPECT_EQ(facts.when, range);
+
+  const Subject& subject = session.subject();
+  const Process& p = subject.of.process;
+  uint64_t allocations = 0, freed = 0;
+  Bytes allocated, stays, before, after;
+  for (const AllocationId id : p.allocations.ids()) {
+    if (p.allocations.device[id] != subject.device.device || p.allocations.origin[id] != model::Origin::allocator)
+      continue;
+    const Bytes bytes = p.allocations.bytes[id];
+    const Time begin = p.allocations.time[id], end = p.freed(id);
+    if (begin < range.begin && end >= range.begin) before += bytes;
+    if (begin < range.end && end >= range.end) after += bytes;
+    if (!range.contains(begin)) continue;
+    ++allocations;
+    allocated += bytes;
+    if (end < range.end) {
+      ++freed;
+    } else {
+      stays += bytes;
+    }
+  }
+  EXPECT_GT(allocations, 0U);
+  EXPECT_EQ(facts.allocations, allocations);
+  EXPECT_EQ(facts.allocated, allocated);
+  EXPECT_EQ(facts.freed, freed);
+  EXPECT_EQ(facts.begin, before);
+  EXPECT_EQ(facts.end, after);
+  EXPECT_EQ(facts.peak, subject.timeline.largest(range).bytes);
+  Bytes listed;
+  for (const RangeFacts::Group& group : facts.stay) listed += group.bytes;
+  ASSERT_FALSE(facts.stay.empty());
+  if (facts.groups == facts.stay.size()) {
+    EXPECT_EQ(listed, stays);
+  } else {
+    EXPECT_LE(listed, stays);
+  }
+
+  auto* text = page.findChild<QTextBrowser*>();
+  EXPECT_TRUE(text->toPlainText().contains("Selected range")) << text->toPlainText().toStdString();
+  EXPECT_TRUE(text->toPlainText().contains(bytes_words(facts.peak).replace(' ', QChar(0xa0))) ||
+              text->toPlainText().contains(bytes_words(facts.peak)));
+  Q_EMIT text->anchorClicked(QUrl(QString("allocation:%1").arg(facts.stay[0].largest.value)));
+  EXPECT_EQ(session.view().allocation, facts.stay[0].largest);
+  EXPECT_FALSE(session.selected_range());
+  EXPECT_FALSE(view.chosen_range());
+  EXPECT_FALSE(text->toPlainText().contains("Selected range"));
+}
+
 TEST_F(OnTimeline, TheMinimapMovesWhatIsShownAndStepsZoom) {
   QTest::keyClick(&view, Qt::Key_W);
   QTest::keyClick(&view, Qt::Key_W);
