@@ -472,5 +472,22 @@ TEST_F(OnTimeline, BackComesToWhatWasShown) {
   EXPECT_EQ(session.view().range, second);
 }
 
+// A run that fails in its first step, and frees its memory a second later.
+TEST(FirstView, EndsAtTheFailure) {
+  trace::SpoolBuilder b;
+  b.at(1'000'000).enter("net", "Net").op("aten::mm").alloc(1, 4000).end_op();
+  b.at(3'000'000).op("aten::mm").out_of_memory(1 << 20, 4000, 4000, 0, "cpu").end_op().leave();
+  b.at(1'000'000'000).free(1);
+  b.seal();
+  Session session;
+  session.open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.document() != nullptr; }, 10'000));
+  const Interval shown = session.view().range;
+  EXPECT_LE(shown.begin.ns, 1'000'010);
+  EXPECT_GT(shown.end.ns, 3'000'020);
+  EXPECT_LT(shown.end.ns, 3'200'000);
+  EXPECT_GT(session.subject().busy().end.ns, 900'000'000);
+}
+
 }  // namespace
 }  // namespace tapelens::gui
