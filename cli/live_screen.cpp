@@ -10,15 +10,17 @@
 #include <exception>
 #include <filesystem>
 
+#include "analyzer/live/live_run.h"
 #include "analyzer/live/screen.h"
 #include "analyzer/text/escape.h"
-#include "cli/live_run.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 
 namespace tapelens::cli {
 namespace {
+
+using live::LiveRun;
 
 constexpr std::chrono::milliseconds kLivePoll{100};
 constexpr int kPollsPerFrame = 2;

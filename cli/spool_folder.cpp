@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -100,17 +99,6 @@ SpoolFolder make_spool_folder(const std::string& output, const std::string& wher
   make_explanation(folder.path);
   folder.state = SpoolFolder::State::ready;
   return folder;
-}
-
-std::vector<std::string> spools_in(const std::string& folder) {
-  std::vector<std::string> spools;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const bool is_file = entry.symlink_status(error).type() == fs::file_type::regular;
-    if (is_file && entry.path().extension() == ".spool") spools.push_back(entry.path().string());
-  }
-  std::sort(spools.begin(), spools.end());
-  return spools;
 }
 
 trace::SpoolState state_of(const std::string& spool) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/spool.h"
+#include "trace/spools_in.h"
 
 namespace tapelens::cli {
 
@@ -22,7 +23,7 @@ struct SpoolFolder {
 // recording; otherwise keeps and reports them.
 SpoolFolder make_spool_folder(const std::string& output, const std::string& where, bool discard);
 
-std::vector<std::string> spools_in(const std::string& folder);  // paths, sorted
+using trace::spools_in;
 
 // The state in a spool's header; `recording` if it has no header yet.
 trace::SpoolState state_of(const std::string& spool);

@@ -11,7 +11,7 @@
 
 #include "analyzer/live/screen.h"
 #include "cli/commands.h"
-#include "cli/live_run.h"
+#include "cli/live_target.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -21,6 +21,7 @@
 namespace tapelens::cli {
 namespace {
 
+using live::LiveRun;
 using Clock = LiveRun::Clock;
 using std::chrono::milliseconds;
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyzer/live/live_run.h"
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/doctor_probe.h"
@@ -79,6 +80,7 @@ bool lacks_qt(const std::string& window) {
 int view_command(const ViewCommand& command) {
   for (const std::string* path : {&command.file, &command.other}) {
     if (path->empty()) continue;
+    if (path == &command.file && live::target_at(*path)) continue;  // the window follows the run
     if (const std::string why = unreadable(*path); !why.empty()) {
       say(why);
       return kUnreadable;
@@ -108,6 +110,7 @@ CommandFunction declare_view(CLI::App& sub) {
       "Examples:\n"
       "  tapelens view run.tapelens   the timeline\n"
       "  tapelens view run.tapelens --page peak --at step:2   the peak of a training step\n"
+      "  tapelens view run.tapelens.spool   the run that is recorded now\n"
       "  tapelens view before.tapelens after.tapelens   the changes between two runs\n"
       "  tapelens view run.tapelens --page advice --screenshot advice.png\n"
       "\n"
@@ -119,7 +122,9 @@ CommandFunction declare_view(CLI::App& sub) {
       "  2   wrong usage\n"
       "  3   the file cannot be read, or the picture cannot be written");
   const auto options = std::make_shared<ViewCommand>();
-  sub.add_option("FILE", options->file, "The recording; without it the window is empty")->type_name("");
+  sub.add_option("FILE", options->file,
+                 "The recording, or FILE.spool while a program is recorded; without it the window is empty")
+      ->type_name("");
   sub.add_option("OTHER", options->other, "A second one, to compare the first with")->type_name("");
   sub.add_option("--page", options->page, "The first page to show; with OTHER compare, otherwise timeline")
       ->type_name("{" TAPELENS_PAGES "}");

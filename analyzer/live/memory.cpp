@@ -189,7 +189,9 @@ void Memory::changed(uint8_t number) {
   // Sizes of an untrusted spool may add up to less than nothing.
   const auto live = std::max<int64_t>(0, static_cast<int64_t>(device.live));
   device.step_peak = std::max(device.step_peak, static_cast<uint64_t>(live));
-  device.history.note(last_, {live});
+  KindBytes kinds{};
+  for (size_t kind = 0; kind < kHolderKinds; ++kind) kinds[kind] = static_cast<int64_t>(device.kinds[kind].live());
+  device.history.note(last_, {live}, kinds);
 }
 
 void Memory::step_ended() {

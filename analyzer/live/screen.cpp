@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <set>
-#include <tuple>
 
-#include "analyzer/model/device_traits.h"
 #include "analyzer/model/words.h"
-#include "analyzer/peak/frame_names.h"
 #include "analyzer/text/format.h"
-#include "analyzer/text/names.h"
 
 namespace tapelens::live {
 namespace {
@@ -29,44 +23,6 @@ std::string duration_text(Time time) {
   if (seconds < 60) return time_text(time);
   const auto two = [](int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); };
   return std::to_string(seconds / 3600) + ":" + two(seconds / 60 % 60) + ":" + two(seconds % 60);
-}
-
-std::string state_text(const Followed& process) {
-  switch (process.state()) {
-    case State::recording:
-      return "recording";
-    case State::replaced:
-      return "replaced by another program";
-    case State::killed:
-      return "killed or crashed";
-    case State::ended:
-      break;
-  }
-  if (const auto code = process.tail().exit_code()) return "ended, exit code " + std::to_string(*code);
-  return "recording ended";
-}
-
-std::vector<uint8_t> used_devices(const Followed& process) {
-  std::vector<uint8_t> used;
-  for (size_t i = 0; i < process.memory().devices().size(); ++i)
-    if (process.memory().devices()[i].is_used) used.push_back(static_cast<uint8_t>(i));
-  return used;
-}
-
-std::string device_name(const Followed& process, uint8_t device) {
-  const std::string_view name = process.names().device(device);
-  return name.empty() ? "device " + std::to_string(device) : std::string(name);
-}
-
-// The mean change of the live bytes at the end of a step, over the last steps.
-std::string growth_text(const DeviceMemory& device) {
-  constexpr size_t kSteps = 8;
-  if (device.steps.size() < 3) return {};
-  const size_t over = std::min(kSteps, device.steps.size() - 1);
-  const auto before = static_cast<int64_t>(device.steps[device.steps.size() - 1 - over].end);
-  const int64_t growth = (static_cast<int64_t>(device.steps.back().end) - before) / static_cast<int64_t>(over);
-  if (growth == 0) return "no growth";
-  return std::string(growth > 0 ? "+" : "-") + bytes_text(Bytes{std::abs(growth)}) + " a step";
 }
 
 std::string peak_text(const DeviceMemory& device, bool has_steps) {
@@ -107,77 +63,6 @@ class Curve {
   std::vector<int64_t> columns_;
   int64_t highest_ = 0;
 };
-
-// ---- the largest holders
-
-struct HolderRow {
-  std::string category, name, line, module;
-  uint64_t live = 0, at_peak = 0;
-};
-
-// The save or the operator; empty for the state of the training, whose category says enough.
-std::string name_of(const Names& names, const GroupKey& group) {
-  if (group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context)
-    return model::field_name(names.string(group.node_type), names.string(group.field));
-  if (peak::is_state(group.kind) && group.kind != HolderKind::gradient) return {};
-  const std::string_view op = names.string(group.maker.op);
-  return std::string(op.empty() ? "(no operator)" : op);
-}
-
-std::string module_text(const Names& names, const std::set<uint32_t>& modules) {
-  std::vector<std::string_view> paths;
-  for (const uint32_t module : modules) paths.push_back(names.module_path(module));
-  if (paths.size() == 1) return std::string(paths.front());
-  const std::string common = common_path(paths);
-  return common.empty() ? std::to_string(paths.size()) + " modules" : common + ".*";
-}
-
-// Rows of one operator, holder and line, the largest first. `is_ended`: by the bytes at the peak.
-std::vector<HolderRow> holders(const Followed& process, uint8_t number, bool is_ended, size_t most) {
-  const Names& names = process.names();
-  const DeviceMemory& device = process.memory().devices()[number];
-  struct Sum {
-    uint64_t live = 0, at_peak = 0;
-    std::set<uint32_t> modules;
-    const GroupKey* group = nullptr;
-  };
-  using Key = std::tuple<HolderKind, uint32_t, uint32_t, uint32_t, uint32_t>;
-  std::map<Key, Sum> sums;
-  for (const Group& group : process.memory().groups()) {
-    if (group.key.device != number) continue;
-    const uint64_t live = group.bytes.live(), at_peak = group.bytes.at_peak(device.peaks);
-    if (live == 0 && at_peak == 0) continue;
-    const GroupKey& of = group.key;
-    const bool is_named_by_op = of.node_type == 0 && (!peak::is_state(of.kind) || of.kind == HolderKind::gradient);
-    Sum& sum =
-        sums[{of.kind, of.node_type, of.field, is_named_by_op ? of.maker.op : 0, names.source_frame(of.maker.stack)}];
-    sum.live += live;
-    sum.at_peak += at_peak;
-    sum.modules.insert(of.maker.module);
-    sum.group = &of;
-  }
-  std::vector<std::pair<Key, const Sum*>> order;
-  for (const auto& [key, sum] : sums)
-    if ((is_ended ? sum.at_peak : sum.live) != 0) order.emplace_back(key, &sum);
-  std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
-    const auto size = [&](const Sum& sum) { return static_cast<int64_t>(is_ended ? sum.at_peak : sum.live); };
-    return size(*a.second) > size(*b.second);
-  });
-  if (order.size() > most) order.resize(most);
-  peak::FrameNames lines;
-  const auto line_of = [&](const Key& key) {
-    const SourceLine line = names.line(std::get<4>(key));
-    return peak::SourceLine{line.file, line.function, line.line};
-  };
-  for (const auto& [key, sum] : order) lines.add(line_of(key));
-  std::vector<HolderRow> rows;
-  for (const auto& [key, sum] : order) {
-    rows.push_back({peak::category_name(std::get<0>(key)), name_of(names, *sum->group),
-                    std::get<4>(key) != 0 ? lines.name(line_of(key)) : std::string(), module_text(names, sum->modules),
-                    sum->live, sum->at_peak});
-  }
-  return rows;
-}
 
 // ---- the parts of the screen
 
@@ -246,7 +131,7 @@ class Screen {
     const DeviceMemory& device = process.memory().devices()[number];
     std::string text = (is_shown ? "> " : "  ") + device_name(process, number) + "  now " + amount(device.live) + "  " +
                        peak_text(device, process.memory().steps() > 0);
-    if (const std::string growth = growth_text(device); !growth.empty()) text += "  " + growth;
+    if (const auto growth = growth_of(device)) text += "  " + growth_text(*growth);
     line(page_.paint(Paint::bold, text));
   }
 
@@ -267,27 +152,15 @@ class Screen {
 
   void categories(const Followed& process, uint8_t number) {
     const DeviceMemory& device = process.memory().devices()[number];
-    struct Row {
-      HolderKind kind;
-      uint64_t live, at_peak;
-    };
-    std::vector<Row> rows;
-    for (size_t kind = 0; kind < kHolderKinds; ++kind) {
-      const uint64_t live = device.kinds[kind].live();
-      const uint64_t at_peak = device.is_peak_older ? 0 : device.kinds[kind].at_peak(device.peaks);
-      if (live != 0 || at_peak != 0) rows.push_back({static_cast<HolderKind>(kind), live, at_peak});
-    }
     const bool is_ended = process.state() != State::recording;
-    const auto size = [&](const Row& row) { return static_cast<int64_t>(is_ended ? row.at_peak : row.live); };
-    std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) { return size(a) > size(b); });
     const uint64_t whole = is_ended ? device.peak : device.live;
     const unsigned cells = page_.width() - std::min(page_.width() - 10, 60U);
     line("");
     line(page_.paint(Paint::bold, pad_right("  category", 20)) +
          page_.paint(Paint::dim, pad_left("now", kBytesWidth) + pad_left("at the peak", kBytesWidth + 3) + "  share " +
                                      (is_ended ? "of the peak" : "now")));
-    for (const Row& row : rows) {
-      const auto part = std::max<int64_t>(0, size(row));
+    for (const CategoryRow& row : live::categories(process, number)) {
+      const auto part = std::max<int64_t>(0, static_cast<int64_t>(is_ended ? row.at_peak : row.live));
       const double fraction = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
       line("  " + pad_right(peak::category_name(row.kind), 18) + pad_left(amount(row.live), kBytesWidth) +
            pad_left(device.is_peak_older ? "" : amount(row.at_peak), kBytesWidth + 3) +
@@ -327,7 +200,7 @@ class Screen {
     if (left_ < 4) return;
     const bool is_ended = process.state() != State::recording;
     if (is_ended && process.memory().devices()[device].is_peak_older) return;
-    const std::vector<HolderRow> rows = holders(process, device, is_ended, left_ - 2);
+    const std::vector<HolderRow> rows = holders(process, device, left_ - 2);
     if (rows.empty()) return;
     line("");
     const unsigned rest = page_.width() - kBytesWidth - 2;
@@ -335,7 +208,7 @@ class Screen {
     line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
                                       pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
     for (const HolderRow& row : rows) {
-      std::string by_text = fit(row.category, by);
+      std::string by_text = fit(peak::category_name(row.kind), by);
       if (!row.name.empty() && columns(by_text) + 8 < by)
         by_text += " " + fit_path(row.name, by - columns(by_text) - 1);
       line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " + pad_right(by_text, by + 2) +
@@ -350,32 +223,6 @@ class Screen {
 };
 
 }  // namespace
-
-size_t main_device(const Followed& process) {
-  const std::vector<uint8_t> used = used_devices(process);
-  const auto precedence = [&](size_t i) {
-    const bool is_gpu = !model::device_type(process.names().device(used[i])).is_host;
-    return std::pair(is_gpu, static_cast<int64_t>(process.memory().devices()[used[i]].peak));
-  };
-  size_t best = 0;
-  for (size_t i = 1; i < used.size(); ++i)
-    if (precedence(i) > precedence(best)) best = i;
-  return best;
-}
-
-size_t count_devices(const Followed& process) { return used_devices(process).size(); }
-
-size_t main_process(std::span<const std::unique_ptr<Followed>> processes) {
-  const auto peak_of = [](const Followed& process) {
-    const std::vector<uint8_t> used = used_devices(process);
-    return used.empty() ? int64_t{-1}
-                        : static_cast<int64_t>(process.memory().devices()[used[main_device(process)]].peak);
-  };
-  size_t best = 0;
-  for (size_t i = 1; i < processes.size(); ++i)
-    if (peak_of(*processes[i]) > peak_of(*processes[best])) best = i;
-  return best;
-}
 
 std::string screen(std::span<const std::unique_ptr<Followed>> processes, const ScreenOptions& options) {
   return Screen(processes, options).draw();

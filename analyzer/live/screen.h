@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/live/followed.h"
+#include "analyzer/live/figures.h"
 #include "analyzer/text/layout.h"
 
 namespace tapelens::live {
@@ -20,13 +20,6 @@ struct ScreenOptions {
   size_t device = 0;   // the shown one of its devices, likewise; larger: the last
   std::string keys;    // the last line; may be empty
 };
-
-// The device that is shown first: a GPU before the CPU, then the largest peak (run/peak_device.h). Indices count the
-// used devices.
-size_t main_device(const Followed& process);
-size_t count_devices(const Followed& process);
-// The process with the largest peak.
-size_t main_process(std::span<const std::unique_ptr<Followed>> processes);
 
 std::string screen(std::span<const std::unique_ptr<Followed>> processes, const ScreenOptions& options);
 

@@ -26,6 +26,7 @@
 #include "gui/advice/verify_pane.h"
 #include "gui/models/verifying.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -183,6 +184,11 @@ QWidget* AdvicePage::make_list() {
   view_->header()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   for (const int hidden : {FindingsTree::bytes, FindingsTree::severity, FindingsTree::times, FindingsTree::check})
     view_->hideColumn(hidden);  // the pane of the selected finding shows it, and exports contain it
+  add_context_menu(*view_, &session_, [this](const QModelIndex& row) {
+    ContextTarget target;
+    target.line = model_.finding(filter_.mapToSource(row)).source;
+    return target;
+  });
   view_->installEventFilter(this);
   view_->viewport()->installEventFilter(this);
   connect(view_->header(), &QHeaderView::sectionResized, this, [this] { drawn_ = drawn_ || !is_fitting_; });

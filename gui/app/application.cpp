@@ -7,6 +7,7 @@
 #include "gui/app/exports.h"
 #include "gui/app/main_window.h"
 #include "gui/app/options.h"
+#include "gui/live/live_page.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -44,6 +45,7 @@ class Photographer : public QObject {
       connect(&session, signal, this, &Photographer::look);
     }
     connect(&session, &Session::made, this, &Photographer::look);
+    connect(&window_.live(), &LivePage::shown, this, &Photographer::look_at_run);
   }
 
  private:
@@ -54,6 +56,15 @@ class Photographer : public QObject {
       QTimer::singleShot(20, this, &Photographer::look);
       return;
     }
+    take();
+  }
+  // A picture shows the run as it is now. A card needs its recording.
+  void look_at_run() {
+    const LiveFigures* figures = window_.live().figures();
+    if (done_ || !options_.card.isEmpty() || figures == nullptr || figures->devices.isEmpty()) return;
+    take();
+  }
+  void take() {
     done_ = true;
     // Gives the pages time to update their layout.
     QTimer::singleShot(200, this, [this] {

@@ -18,6 +18,7 @@
 #include "analyzer/report/findings_text.h"
 #include "gui/app/start_page.h"
 #include "gui/compare/compare_page.h"
+#include "gui/live/live_page.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 
@@ -26,7 +27,7 @@ namespace tapelens::gui {
 namespace {
 
 constexpr qsizetype kMostRecent = 8;
-const char* const kNameFilter = "Recordings (*.tapelens);;All files (*)";
+const char* const kNameFilter = "Recordings (*.tapelens *.spool);;All files (*)";
 
 QStringList local_files(const QMimeData* data) {
   QStringList files;
@@ -46,12 +47,13 @@ MainWindow::MainWindow(Scheme scheme, QWidget* parent) : QMainWindow(parent), sc
   connect(&session_, &Session::opened, this, [this] {
     remember(session_.document()->facts().path);
     banner_->hide();
-    outer_->setCurrentIndex(1);
+    live_->stop();
+    outer_->setCurrentWidget(inner_);
     page(session_.view().page).take_focus();
     follow();
   });
   connect(&session_, &Session::closed, this, [this] {
-    outer_->setCurrentIndex(0);
+    if (!live_->is_following()) outer_->setCurrentWidget(start_);
     follow();
   });
   connect(&session_, &Session::failed, this, &MainWindow::say);
@@ -81,6 +83,10 @@ void MainWindow::make_pages() {
   outer_ = new QStackedWidget;
   outer_->addWidget(start_);
   outer_->addWidget(inner_);
+  live_ = new LivePage;
+  outer_->addWidget(live_);
+  connect(live_, &LivePage::sealed, this, [this](const QString& path) { session_.open(path); });
+  connect(live_, &LivePage::failed, this, &MainWindow::say);
 
   banner_ = new QWidget;
   banner_->setAutoFillBackground(true);
@@ -193,7 +199,8 @@ void MainWindow::follow() {
     tabs_[i]->setEnabled(is_open);
     tabs_[i]->setChecked(is_open && i == at);
   }
-  for (QAction* action : {export_, copy_, find_, close_}) action->setEnabled(is_open);
+  for (QAction* action : {export_, copy_, find_}) action->setEnabled(is_open);
+  close_->setEnabled(is_open || live_->is_following());
   card_->setEnabled(session_.has(Part::advice));
   show_subjects();
   const bool can_back = session_.can_go_back(), can_forward = session_.can_go_forward();
@@ -204,6 +211,7 @@ void MainWindow::follow() {
   QString title = "Tapelens";
   if (is_open) title = QFileInfo(session_.document()->facts().path).fileName() + QString::fromUtf8(" – Tapelens");
   if (is_open && !session_.document()->facts().simulated.isEmpty()) title += tr(" (simulated GPU)");
+  if (!is_open && live_->is_following()) title = tr("%1 (recording) – Tapelens").arg(live_->title());
   setWindowTitle(title);
   show_note();
   show_headline();
@@ -292,7 +300,31 @@ void MainWindow::say(const QString& sentence) {
   banner_->show();
 }
 
-void MainWindow::open(const QString& path) { session_.open(QFileInfo(path).absoluteFilePath()); }
+void MainWindow::open(const QString& path) {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  if (const auto target = live::target_at(absolute.toStdString())) {
+    follow_run(*target);
+  } else {
+    session_.open(absolute);
+  }
+}
+
+void MainWindow::follow_run(const live::LiveTarget& target) {
+  session_.cancel();
+  banner_->hide();
+  live_->follow(target);
+  session_.close();
+  outer_->setCurrentWidget(live_);
+  live_->setFocus();
+  follow();
+}
+
+void MainWindow::close_all() {
+  live_->stop();
+  session_.close();
+  outer_->setCurrentWidget(start_);
+  follow();
+}
 
 void MainWindow::open_other(const QString& path) {
   static_cast<ComparePage&>(page(PageId::compare)).open_other(QFileInfo(path).absoluteFilePath());

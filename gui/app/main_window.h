@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "analyzer/live/live_run.h"
 #include "gui/app/options.h"
 #include "gui/models/session.h"
 #include "gui/widgets/page.h"
@@ -21,6 +22,7 @@ class QToolButton;
 
 namespace tapelens::gui {
 
+class LivePage;
 class StartPage;
 
 class MainWindow final : public QMainWindow {
@@ -32,6 +34,7 @@ class MainWindow final : public QMainWindow {
   // The scheme that the user chose last, in any window.
   static Scheme kept_scheme();
 
+  // A recording, or the spools of one that a program still writes: those are followed until the recording exists.
   void open(const QString& path);
   void open_other(const QString& path);
   void show_page(PageId page);
@@ -42,6 +45,7 @@ class MainWindow final : public QMainWindow {
   void say(const QString& sentence);
 
   Session& session() { return session_; }
+  LivePage& live() { return *live_; }
   Page& page(PageId id) { return *pages_[static_cast<size_t>(id)]; }
 
  protected:
@@ -56,6 +60,8 @@ class MainWindow final : public QMainWindow {
   void make_menus();
   QAction* add(QMenu& menu, const QString& text, const QKeySequence& keys, const std::function<void()>& run);
   void follow();
+  void follow_run(const live::LiveTarget& target);
+  void close_all();
   void show_headline();
   void show_note();
   trace::Status look_at_device(const QString& name);
@@ -76,6 +82,7 @@ class MainWindow final : public QMainWindow {
   Session session_;
   std::array<Page*, kPages> pages_{};
   StartPage* start_ = nullptr;
+  LivePage* live_ = nullptr;
   QStackedWidget *outer_ = nullptr, *inner_ = nullptr;
   std::array<QToolButton*, kPages> tabs_{};
   QComboBox* subject_ = nullptr;

@@ -28,7 +28,7 @@ void MainWindow::make_menus() {
   file.addSeparator();
   export_ = add(file, tr("&Export this page …"), QKeySequence("Ctrl+E"), [this] { ask_export(); });
   card_ = add(file, tr("Export c&ard …"), {}, [this] { ask_card(); });
-  close_ = add(file, tr("&Close"), QKeySequence("Ctrl+W"), [this] { session_.close(); });
+  close_ = add(file, tr("&Close"), QKeySequence("Ctrl+W"), [this] { close_all(); });
   file.addSeparator();
   add(file, tr("&Quit"), QKeySequence("Ctrl+Q"), [this] { close(); });
 
@@ -97,6 +97,7 @@ void MainWindow::show_keys() {
       {"Ctrl+F", "filter or search"},
       {"Ctrl+E", "export this page: PNG, SVG, CSV"},
       {"Ctrl+Shift+C", "copy this page: its table, or its picture"},
+      {"Ctrl+C, Menu", "copy the row of a table; the menu of the row"},
       {"", ""},
       {"W S, Up Down, wheel", "timeline: zoom in and out"},
       {"A D, Left Right, drag", "pan"},

@@ -134,7 +134,7 @@ QString help_text() {
 
 Shows a recording: the memory at the peak, its holders, and how to lower the peak.
 
-  FILE                  The recording
+  FILE                  The recording, or FILE.spool while a program is recorded
   OTHER                 A second one, to compare with
 
 Options:
@@ -148,6 +148,7 @@ Options:
 Examples:
   tapelens-gui run.tapelens
   tapelens-gui run.tapelens --page advice
+  tapelens-gui run.tapelens.spool
   tapelens-gui run.tapelens --device cuda:1 --page segments --at oom
   tapelens-gui before.tapelens after.tapelens --page compare
   tapelens-gui run.tapelens --page peak --at step:2 --screenshot peak.png --size 1920x1080

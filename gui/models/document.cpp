@@ -79,7 +79,17 @@ Interval Subject::first_shown() const {
   const size_t whole = !of.steps.empty() && of.steps.back().when.end == model::kNever ? steps.size() - 1 : steps.size();
   const auto found = std::ranges::find_if(steps, [&](const Interval& step) { return step.contains(device.when.time); });
   const auto at = static_cast<size_t>(found - steps.begin());
-  if (whole == 0 || at >= whole) return all;
+  if (whole == 0 || at >= whole) {
+    // A run that failed for lack of memory: up to the failure, without the time in which the program ends.
+    if (out_of_memory.empty()) return all;
+    const Time failed = of.process.out_of_memory.time[out_of_memory.back()];
+    const Time begin = whole == 0 ? all.begin : std::max(steps[whole <= kFew ? 0 : whole - 1].begin, all.begin);
+    if (failed <= begin || (whole > 0 && steps[whole - 1].end > failed)) return all;
+    const int64_t space = (failed.ns - begin.ns) / 50 + 1;
+    if (device.when.time.ns >= failed.ns + space) return all;
+    return picture::inside({Time{begin.ns - space}, Time{failed.ns + space}},
+                           Time{std::max(of.process.duration.ns, picture::kLeastShown)});
+  }
   const size_t first = whole <= kFew ? 0 : at - std::min<size_t>(at, 1);
   const size_t last = whole <= kFew ? whole - 1 : std::min(at + 1, whole - 1);
   const Interval shown{std::max(steps[first].begin, all.begin), std::min(steps[last].end, all.end)};

@@ -67,8 +67,8 @@ struct Subject {
   // From just before the first forward, or else the first allocation, to just after the last event. This excludes
   // imports, with which a run begins.
   Interval busy() const;
-  // The first range to show: the training steps or, if there are many, the step of the peak and its neighbors. Without
-  // steps: busy().
+  // The first range to show: the training steps or, if there are many, the step of the peak and its neighbors. A run
+  // whose last step failed for lack of memory: up to the failure. Without steps: busy().
   Interval first_shown() const;
 
   ProcessView& of;

@@ -213,11 +213,16 @@ PeakRows::PeakRows(PeakTable& table, QObject* parent) : QSortFilterProxyModel(pa
 
 // Does not use invalidateFilter(), which removes each run of rows at the cost of all rows. This maps all rows once.
 void PeakRows::set_filter(const QString& filter) {
-  std::vector<std::string> words;
-  for (const QString& word : filter.toLower().split(QLatin1Char(' '), Qt::SkipEmptyParts))
-    words.push_back(word.toStdString());
-  if (words == words_) return;
-  words_ = std::move(words);
+  const FilterWords words(filter.toLower());
+  if (words == typed_) return;
+  typed_ = words;
+  const auto utf8 = [](const QStringList& list) {
+    std::vector<std::string> all;
+    for (const QString& word : list) all.push_back(word.toStdString());
+    return all;
+  };
+  wanted_ = utf8(words.wanted);
+  left_out_ = utf8(words.left_out);
   invalidate();
 }
 
@@ -228,9 +233,10 @@ void PeakRows::set_shown(std::vector<bool> shown) {
 }
 
 bool PeakRows::matches_filter(int row) const {
-  return words_.empty() || std::ranges::all_of(words_, [&, &text = table_.haystack(row)](const std::string& word) {
-           return text.find(word) != std::string::npos;
-         });
+  if (wanted_.empty() && left_out_.empty()) return true;
+  const std::string& text = table_.haystack(row);
+  const auto is_in = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+  return std::ranges::all_of(wanted_, is_in) && std::ranges::none_of(left_out_, is_in);
 }
 
 bool PeakRows::filterAcceptsRow(int row, const QModelIndex&) const {

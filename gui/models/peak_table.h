@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/report/report.h"
+#include "gui/models/filter_words.h"
 
 namespace tapelens::gui {
 
@@ -58,7 +59,7 @@ class PeakTable : public QAbstractTableModel {
   mutable std::vector<std::vector<uint32_t>> ranks_;  // by text column, then by row
 };
 
-// Sorts by any column, and keeps the rows that contain all words of a filter, as matches() does.
+// Sorts by any column, and keeps the rows with the words of a filter, as matches() does.
 class PeakRows : public QSortFilterProxyModel {
   Q_OBJECT
  public:
@@ -75,7 +76,8 @@ class PeakRows : public QSortFilterProxyModel {
 
  private:
   PeakTable& table_;
-  std::vector<std::string> words_;
+  FilterWords typed_;
+  std::vector<std::string> wanted_, left_out_;
   std::vector<bool> shown_;
 };
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/model/attribution.h"
+#include "gui/models/filter_words.h"
 
 namespace tapelens::gui {
 
@@ -18,8 +19,10 @@ using Words = uint32_t;  // bit i: the text contains word i
 // Finds the words of the filter that a text contains.
 class Finder {
  public:
-  explicit Finder(const QString& filter) : words_(filter.split(' ', Qt::SkipEmptyParts).mid(0, kMostWords)) {
-    all_ = words_.size() == kMostWords ? ~Words{0} : (Words{1} << words_.size()) - 1;
+  explicit Finder(const QString& filter) {
+    const FilterWords typed(filter);
+    words_ = (typed.wanted + typed.left_out).mid(0, kMostWords);
+    for (qsizetype i = 0; i < words_.size(); ++i) (i < typed.wanted.size() ? wanted_ : left_out_) |= Words{1} << i;
   }
 
   Words in(std::string_view utf8) const {
@@ -30,11 +33,11 @@ class Finder {
     }
     return found;
   }
-  Words all() const { return all_; }
+  bool is_match(Words found) const { return (found & wanted_) == wanted_ && (found & left_out_) == 0; }
 
  private:
   QStringList words_;
-  Words all_;
+  Words wanted_ = 0, left_out_ = 0;
 };
 
 }  // namespace
@@ -52,7 +55,7 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
   out.is_name.resize(strings);
   for (uint32_t id = 1; id < strings; ++id) {
     by_string[id] = finder.in(text.string(model::StringId{id}));
-    out.is_name[id] = by_string[id] == finder.all();
+    out.is_name[id] = finder.is_match(by_string[id]);
   }
   std::vector<Words> by_frame(size_t{text.frame_file.rows()} + 1);
   for (uint32_t id = 1; id < by_frame.size(); ++id)
@@ -91,7 +94,7 @@ SearchResult search(const Document& document, const Subject& subject, const QStr
     Words& mine = found[row];
     mine |= by_category[category[row]] | by_string[operator_name_of(p, text, id).value] |
             by_string[text.module_path[module_of(p, id)].value] | by_stack[stack_of(p, text, id).value];
-    if ((mine & finder.all()) != finder.all()) continue;
+    if (!finder.is_match(mine)) continue;
     if (p.allocations.device[id] != subject.device.device || p.allocations.origin[id] != model::Origin::allocator)
       continue;
     out.is_allocation[row] = 1;

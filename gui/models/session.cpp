@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "analyzer/report/detail.h"
+#include "gui/models/filter_words.h"
 #include "gui/models/visible_text.h"
 
 namespace tapelens::gui {
@@ -124,7 +125,10 @@ void Session::close() {
   ++moment_number_;
   ++what_if_number_;
   ++filter_number_;
+  ++range_number_;
   found_.reset();
+  selected_range_.reset();
+  range_facts_.reset();
   past_.clear();
   future_.clear();
   ticked_.clear();
@@ -205,6 +209,7 @@ void Session::show(ViewState next) {
   const bool other_moment =
       before.at.has_value() != view_.at.has_value() || (view_.at && !same_moment(*before.at, *view_.at));
   if (other_subject || other_moment) moment_.reset();
+  if (other_subject) select_range({});
   Q_EMIT viewChanged(before);
   if (other_subject) {
     make_parts();
@@ -255,6 +260,25 @@ void Session::find_filter() {
       });
 }
 
+void Session::select_range(std::optional<Interval> range) {
+  if (!document_ || range == selected_range_) return;
+  const uint64_t number = ++range_number_;
+  selected_range_ = range;
+  range_facts_.reset();
+  Q_EMIT rangeChanged();
+  if (!range) return;
+  run(*pool_, std::make_shared<Job>(),
+      [this, document = document_, at = view_.subject, range = *range,
+       number](const Progress&) -> std::function<void()> {
+        auto found = std::make_shared<const RangeFacts>(gui::range_facts(*document, document->subject(at), range));
+        return [this, number, found] {
+          if (number != range_number_) return;
+          range_facts_ = found;
+          Q_EMIT rangeChanged();
+        };
+      });
+}
+
 void Session::tick(const QString& finding, bool on) {
   QSet<QString> next = ticked_;
   if (on) {
@@ -294,8 +318,9 @@ void Session::find_what_if() {
 }
 
 bool matches(const QString& filter, const QString& text) {
-  const QStringList words = filter.split(' ', Qt::SkipEmptyParts);
-  return std::ranges::all_of(words, [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+  const FilterWords words(filter);
+  const auto is_in = [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); };
+  return std::ranges::all_of(words.wanted, is_in) && std::ranges::none_of(words.left_out, is_in);
 }
 
 }  // namespace tapelens::gui

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gui/models/document.h"
+#include "gui/models/range.h"
 #include "gui/models/search.h"
 #include "gui/models/whatif.h"
 #include "gui/pages.h"
@@ -80,6 +81,11 @@ class Session : public QObject {
   void tick_all(const QSet<QString>& findings);
   const std::shared_ptr<const WhatIfResult>& what_if() const { return what_if_; }
 
+  // The selected range of the timeline, and its answers: null if none is selected, and during the computation.
+  void select_range(std::optional<Interval> range);
+  const std::optional<Interval>& selected_range() const { return selected_range_; }
+  const std::shared_ptr<const RangeFacts>& range_facts() const { return range_facts_; }
+
   // The results of view().filter; null if it is empty, and during the search.
   const std::shared_ptr<const SearchResult>& found() const { return found_; }
 
@@ -94,6 +100,7 @@ class Session : public QObject {
   void tickedChanged();
   void whatIfChanged();
   void foundChanged();
+  void rangeChanged();
 
  private:
   struct Job;
@@ -113,16 +120,18 @@ class Session : public QObject {
   std::shared_ptr<const MomentSet> moment_;
   std::shared_ptr<const WhatIfResult> what_if_;
   std::shared_ptr<const SearchResult> found_;
+  std::optional<Interval> selected_range_;
+  std::shared_ptr<const RangeFacts> range_facts_;
   QSet<QString> ticked_;
   std::vector<std::array<bool, kParts>> made_;  // by subject and part
-  uint64_t moment_number_ = 0, what_if_number_ = 0, filter_number_ = 0;
+  uint64_t moment_number_ = 0, what_if_number_ = 0, filter_number_ = 0, range_number_ = 0;
   std::shared_ptr<Job> opening_job_, parts_job_;
   bool last_was_zoom_ = false;
   // Parts are computed one after another. User requests run in another pool and do not wait for them.
   QThreadPool *parts_pool_, *pool_;
 };
 
-// Whether a text contains all words of a filter, ignoring case. An empty filter matches everything.
+// Whether a text has the words of a filter (filter_words.h). An empty filter matches everything.
 bool matches(const QString& filter, const QString& text);
 
 }  // namespace tapelens::gui

@@ -16,6 +16,7 @@
 #include "gui/models/visible_text.h"
 #include "gui/widgets/category_bar.h"
 #include "gui/widgets/choice_bar.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -83,6 +84,12 @@ ModulesPage::ModulesPage(Session& session, QWidget* parent)
       nothing_(new QLabel(this)),
       view_(new QTreeView(this)) {
   lay_out();
+  add_context_menu(*view_, &session_, [](const QModelIndex& row) {
+    ContextTarget target;
+    target.allocation = AllocationId{row.data(ModuleTree::largest_role).toUInt()};
+    target.module = row.siblingAtColumn(ModuleTree::module).data(Qt::EditRole).toString();
+    return target;
+  });
   connect(phases_, &ChoiceBar::chosen, this, [this] { show_phase(); });
   connect(filter_, &QLineEdit::textChanged, this, [this] { filter(); });
   connect(filter_, &QLineEdit::returnPressed, view_, [this] { view_->setFocus(); });

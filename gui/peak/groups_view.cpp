@@ -10,6 +10,7 @@
 
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/theme.h"
@@ -61,6 +62,16 @@ GroupsView::GroupsView(QWidget* parent)
             icicle_->set_current(model_->node_at(now));
             select(model_->node_at(now));
           });
+}
+
+void GroupsView::add_menu(Session& session) {
+  add_context_menu(*tree_view_, &session, [this](const QModelIndex& row) {
+    // A group: its largest allocation.
+    const GroupTree::Node& node = tree_->node(model_->node_at(row));
+    ContextTarget target;
+    if (peak_ && node.allocations > 0) target.allocation = AllocationId{peak_->allocations[node.biggest].id};
+    return target;
+  });
 }
 
 void GroupsView::show_peak(std::shared_ptr<const report::Peak> peak, GroupTree::Rows wanted) {

@@ -13,6 +13,8 @@ class QTreeView;
 
 namespace tapelens::gui {
 
+class Session;
+
 class GroupingBar;
 class IcicleView;
 
@@ -22,6 +24,8 @@ class GroupsView : public QWidget {
   explicit GroupsView(QWidget* parent = nullptr);
 
   // Null shows no groups. `wanted`: selects the counted rows; empty: all.
+  // The context menu of the tree. The session outlives the view.
+  void add_menu(Session& session);
   void show_peak(std::shared_ptr<const report::Peak> peak, GroupTree::Rows wanted);
   const GroupTree& tree() const { return *tree_; }
   // Marks the group of a row; -1 marks none.

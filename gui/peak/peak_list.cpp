@@ -1,9 +1,7 @@
 #include "gui/peak/peak_list.h"
 
 #include <QAction>
-#include <QClipboard>
 #include <QEvent>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -16,6 +14,7 @@
 #include <array>
 
 #include "analyzer/text/format.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -70,7 +69,6 @@ PeakList::PeakList(QWidget* parent)
   rows->setSpacing(kGap);
   rows->addLayout(top);
   rows->addWidget(view_, 1);
-  make_actions();
   connect(&idle_, &QTimer::timeout, this, [this] { prepare(); });
 
   connect(filter_, &QLineEdit::textEdited, this, [this](const QString& text) {
@@ -95,24 +93,16 @@ PeakList::PeakList(QWidget* parent)
   connect(view_, &QTableView::activated, this, [this] { Q_EMIT timelineWanted(current()); });
 }
 
-void PeakList::make_actions() {
-  const auto add = [this](const QString& text, const QKeySequence& keys, auto&& what) {
-    auto* action = new QAction(text, view_);
-    action->setShortcut(keys);
-    action->setShortcutContext(Qt::WidgetShortcut);
-    connect(action, &QAction::triggered, this, what);
-    view_->addAction(action);
-  };
+void PeakList::add_menu(Session& session) {
   // activated() handles Return as well as a double click.
-  add(QStringLiteral("Show in timeline\tReturn"), {}, [this] {
+  auto* show = new QAction(QStringLiteral("Show in timeline\tReturn"), view_);
+  connect(show, &QAction::triggered, this, [this] {
     if (current() != 0) Q_EMIT timelineWanted(current());
   });
-  add(QStringLiteral("Copy row"), QKeySequence::Copy, [this] {
-    const QModelIndex at = view_->currentIndex();
-    if (at.isValid()) QGuiApplication::clipboard()->setText(row_text(*rows_, at.row()));
+  view_->addAction(show);
+  add_context_menu(*view_, &session, [&session](const QModelIndex& row) {
+    return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
   });
-  add(QStringLiteral("Copy all as CSV"), {}, [this] { QGuiApplication::clipboard()->setText(csv_text(*rows_)); });
-  view_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
 uint32_t PeakList::current() const { return view_->currentIndex().data(PeakTable::allocation_role).toUInt(); }

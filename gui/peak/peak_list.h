@@ -14,11 +14,15 @@ class QToolButton;
 
 namespace tapelens::gui {
 
+class Session;
+
 class PeakList : public QWidget {
   Q_OBJECT
  public:
   explicit PeakList(QWidget* parent = nullptr);
 
+  // The context menu of the rows. The session outlives the list.
+  void add_menu(Session& session);
   void show_peak(std::shared_ptr<const report::Peak> peak);
   const PeakTable& table() const { return *table_; }
   const PeakRows& rows() const { return *rows_; }
@@ -45,7 +49,6 @@ class PeakList : public QWidget {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void make_actions();
   void count();
   void prepare();
   uint32_t current() const;

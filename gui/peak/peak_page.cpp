@@ -76,6 +76,8 @@ PeakPage::PeakPage(Session& session, QWidget* parent)
     session_.look(next, false);
     show_groups();
   });
+  list_->add_menu(session_);
+  groups_->add_menu(session_);
   connect(list_, &PeakList::filterTyped, this, [this] { typed_.start(); });
   connect(list_, &PeakList::selected, this, [this](uint32_t allocation) { select(allocation); });
   connect(list_, &PeakList::restrictionLifted, this, [this] { groups_->zoom_to(GroupTree::kRoot); });

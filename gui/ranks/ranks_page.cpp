@@ -20,6 +20,7 @@
 #include "gui/models/visible_text.h"
 #include "gui/ranks/envelope_view.h"
 #include "gui/widgets/choice_bar.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/reading_pane.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -144,10 +145,12 @@ QWidget* RanksPage::make_content() {
   rows_->setSourceModel(table_);
   finding_rows_->setSourceModel(findings_);
   view_ = make_table(*rows_, QStringLiteral("Ranks"));
+  add_context_menu(*view_);
   view_->sortByColumn(RanksTable::peak, Qt::DescendingOrder);
   view_->setItemDelegate(new OddDelegate(view_));
   view_->setToolTip(QStringLiteral("Enter opens the rank's recording"));
   findings_view_ = make_table(*finding_rows_, QStringLiteral("Findings"));
+  add_context_menu(*findings_view_);
   findings_view_->sortByColumn(SharedFindings::median, Qt::DescendingOrder);
   lists_ = new QStackedWidget;
   lists_->addWidget(view_);

@@ -23,6 +23,7 @@
 #include "gui/models/visible_text.h"
 #include "gui/segments/map_view.h"
 #include "gui/widgets/category_bar.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/source_pane.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -135,6 +136,7 @@ QWidget* SegmentsPage::make_content() {
 
   view_ = new QTableView;
   set_up_table(*view_, *rows_, tr("Segments"), fontMetrics().height() + kGap);
+  add_context_menu(*view_);
   view_->sortByColumn(SegmentsTable::address, Qt::AscendingOrder);
   for (int column = 0; column < SegmentsTable::kColumns; ++column)
     view_->setColumnWidth(column, kWidths[static_cast<size_t>(column)] * fontMetrics().averageCharWidth() + kGap);

@@ -19,6 +19,7 @@
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
 #include "gui/steps/step_bars.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -142,6 +143,7 @@ void StepsPage::lay_out() {
   filter_->setClearButtonEnabled(true);
   filter_->setAccessibleName(QStringLiteral("Filter of the steps"));
   set_up_table(*view_, *rows_, QStringLiteral("Steps"), fontMetrics().height() + kGap + kGap / 2);
+  add_context_menu(*view_);
   view_->sortByColumn(StepsTable::step, Qt::AscendingOrder);
   view_->setItemDelegate(new OutstandingDelegate(view_));
   view_->setItemDelegateForColumn(StepsTable::shape,

@@ -114,6 +114,44 @@ QString html_of(const AllocationFacts& f, const Subject& subject, Time duration,
   return html;
 }
 
+// The answers for the selected range.
+QString range_of(const Interval& range, const RangeFacts* f) {
+  QString html = QString("<p style='margin-bottom:4px'><b>%1</b></p>")
+                     .arg(QObject::tr("Selected range: %1").arg(time_words(Time{range.end.ns - range.begin.ns})));
+  html += "<table cellspacing=0 cellpadding=1>" + fact(QObject::tr("from"), link(range.begin)) +
+          fact(QObject::tr("to"), link(range.end));
+  if (f == nullptr) return html + "</table><p>" + QObject::tr("Computing the rest \u2026") + "</p>";
+  const Bytes growth = f->end - f->begin;
+  const auto counted = [](uint64_t count) {
+    return visible(text::plural(count, "allocation", "allocations")).toHtmlEscaped();
+  };
+  html += fact(QObject::tr("peak"), QObject::tr("%1 at %2").arg(bytes_words(f->peak), link(f->peak_time)));
+  html += fact(QObject::tr("growth"), QObject::tr("%1: from %2 to %3")
+                                          .arg(signed_text(growth), bytes_words(f->begin), bytes_words(f->end))
+                                          .toHtmlEscaped());
+  html +=
+      fact(QObject::tr("allocated"), QObject::tr("%1 in %2").arg(bytes_words(f->allocated), counted(f->allocations)));
+  html += fact(QObject::tr("freed"), QObject::tr("%1 of these, in the range").arg(visible(text::count_text(f->freed))));
+  html += "</table>" + heading(QObject::tr("Made in the range, and alive at its end"));
+  if (f->stay.empty()) return html + "<p style='margin:0'>" + QObject::tr("nothing") + "</p>";
+  html += "<table width='100%' cellspacing=0 cellpadding=1>";
+  for (const RangeFacts::Group& group : f->stay) {
+    QString name = QString("<a href='allocation:%1'>%2</a>")
+                       .arg(group.largest.value)
+                       .arg(breakable(group.op.isEmpty() ? QObject::tr("(no operator)") : group.op));
+    if (group.allocations > 1) name += QString::fromUtf8(" &times;%1").arg(group.allocations);
+    for (const QString& more : {group.source, group.module})
+      if (!more.isEmpty())
+        name += QString("<br><span style='color:%1'>%2</span>").arg(theme().faint.name(), breakable(more));
+    html += QString("<tr><td>%1</td><td align=right style='padding-left:8px'>%2</td></tr>")
+                .arg(name, bytes_words(group.bytes).replace(' ', QChar(0xa0)));
+  }
+  html += "</table>";
+  if (f->groups > f->stay.size())
+    html += "<p>" + QObject::tr("and %1 smaller ones").arg(f->groups - f->stay.size()) + "</p>";
+  return html;
+}
+
 constexpr size_t kMostGroups = 5, kMostEntries = 4, kMostRequests = 8;
 
 QString row(const QString& left, const QString& right) {
@@ -232,6 +270,12 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
       return;
     }
     ViewState next = session_.view();
+    if (url.scheme() == "allocation") {
+      session_.select_range({});
+      next.allocation = AllocationId{url.path().toUInt()};
+      session_.look(next);
+      return;
+    }
     if (url.scheme() == "oom") {
       session_.look(at_out_of_memory(session_, model::OutOfMemoryId{url.path().toUInt()}));
       return;
@@ -247,6 +291,7 @@ Inspector::Inspector(Session& session, QWidget* parent) : QTextBrowser(parent), 
     if (before.allocation != now.allocation || before.subject != now.subject) refresh();
   });
   connect(&session, &Session::momentChanged, this, &Inspector::refresh);
+  connect(&session, &Session::rangeChanged, this, &Inspector::refresh);
   connect(&session, &Session::made, this, [this](Part part) {
     if (part == Part::relations || part == Part::advice) refresh();
   });
@@ -258,6 +303,10 @@ void Inspector::refresh() {
   const AllocationId id = session_.view().allocation;
   if (session_.document() == nullptr) {
     clear();
+    return;
+  }
+  if (const auto& range = session_.selected_range()) {
+    setHtml(range_of(*range, session_.range_facts().get()));
     return;
   }
   if (!id) {

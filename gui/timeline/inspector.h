@@ -1,4 +1,5 @@
-// The selected allocation with its saves and uses, beside the timeline. Times are links.
+// Beside the timeline: the answers for the selected range, or the selected allocation with its saves and uses. Times
+// are links.
 #pragma once
 
 #include <QTextBrowser>

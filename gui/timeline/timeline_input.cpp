@@ -88,6 +88,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   const Drag was = drag_;
   drag_ = Drag::none;
   unsetCursor();
+  if (was == Drag::choose && has_moved_) session_.select_range(chosen_);
   if (!has_moved_ && was != Drag::minimap) click(event->pos());
   update();
 }
@@ -120,10 +121,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void TimelineView::click(QPoint place) {
   ViewState next = session_.view();
-  if (chosen_) {
-    chosen_.reset();
-    Q_EMIT hintChanged();
-  }
+  clear_chosen();
   if (const model::OutOfMemoryId request = out_of_memory_at(place)) {
     session_.look(at_out_of_memory(session_, request));
     return;
@@ -255,13 +253,11 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Enter:
       if (chosen_) {
         show_interval(*chosen_);
-        chosen_.reset();
-        Q_EMIT hintChanged();
+        clear_chosen();
       }
       return;
     case Qt::Key_Escape: {
-      chosen_.reset();
-      Q_EMIT hintChanged();
+      clear_chosen();
       ViewState next = session_.view();
       next.allocation = {};
       next.at.reset();
@@ -336,6 +332,14 @@ QString TimelineView::tip_at(QPoint place) const {
     default:
       return {};
   }
+}
+
+void TimelineView::clear_chosen() {
+  if (!chosen_) return;
+  chosen_.reset();
+  session_.select_range({});
+  Q_EMIT hintChanged();
+  update();
 }
 
 QString TimelineView::hint() const {

@@ -38,6 +38,9 @@ TimelineView::TimelineView(Session& session, QWidget* parent) : QWidget(parent),
   });
   connect(&session, &Session::whatIfChanged, this, &TimelineView::refresh);
   connect(&session, &Session::foundChanged, this, &TimelineView::refresh);
+  connect(&session, &Session::rangeChanged, this, [this] {
+    if (!session_.selected_range() && drag_ == Drag::none) clear_chosen();
+  });
   if (session.document() != nullptr) lay_out();
 }
 

@@ -55,6 +55,7 @@ class TimelineView final : public QWidget {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void changeEvent(QEvent* event) override;
@@ -72,6 +73,7 @@ class TimelineView final : public QWidget {
   void paint_life(QPainter& painter, AllocationId allocation, bool is_selected);
   void look_at(Interval range, bool is_step = true);
   void click(QPoint place);
+  void clear_chosen();
   void hover(QPoint place);
   model::OutOfMemoryId out_of_memory_at(QPoint place) const;
   bool is_small_line(QPoint place) const;

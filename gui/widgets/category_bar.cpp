@@ -21,12 +21,13 @@ CategoryBar::CategoryBar(QWidget* parent) : QWidget(parent) {
 
 void CategoryBar::show_categories(std::vector<peak::Category> categories, model::Bytes whole) {
   std::ranges::stable_sort(categories, std::ranges::greater{}, &peak::Category::bytes);
+  const int before = heightForWidth(width());
   categories_ = std::move(categories);
   whole_ = whole;
   QStringList said;
   for (const peak::Category& c : categories_) said.append(category_label(c.kind) + QLatin1Char(' ') + numbers(c));
   setAccessibleDescription(said.join(QStringLiteral(", ")));
-  updateGeometry();
+  if (heightForWidth(width()) != before) updateGeometry();
   update();
 }
 
@@ -117,10 +118,11 @@ bool CategoryBar::event(QEvent* event) {
     const QRect part(x, 0, std::max(1, width_of(category)), bar_height());
     x += part.width();
     if (!part.contains(help->pos())) continue;
-    QToolTip::showText(help->globalPos(),
-                       category_label(category.kind) + QLatin1Char('\n') + numbers(category) + QStringLiteral(", ") +
-                           QString::fromStdString(text::plural(category.allocations, "allocation", "allocations")),
-                       this, part);
+    QString words = category_label(category.kind) + QLatin1Char('\n') + numbers(category);
+    if (category.allocations > 0)  // 0: not counted
+      words += QStringLiteral(", ") +
+               QString::fromStdString(text::plural(category.allocations, "allocation", "allocations"));
+    QToolTip::showText(help->globalPos(), words, this, part);
     return true;
   }
   QToolTip::hideText();

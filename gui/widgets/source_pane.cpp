@@ -16,6 +16,7 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/editor.h"
 #include "gui/widgets/theme.h"
 #include "trace/regular_file.h"
 
@@ -162,22 +163,13 @@ QString SourcePane::name_of(const std::string& file) const {
   return path;
 }
 
-// The existing path of a file; empty if it is not found.
 QString SourcePane::found(const std::string& file) const {
-  const QString path = QString::fromStdString(file);
-  if (QFileInfo(path).isAbsolute()) return QFileInfo(path).isFile() ? path : QString();
-  for (const QString& folder : folders_) {
-    const QString there = folder + QLatin1Char('/') + path;
-    if (QFileInfo(there).isFile()) return there;
-  }
-  return {};
+  return found_source(QString::fromStdString(file), folders_);
 }
 
 bool SourcePane::is_of_program(const QString& path) const {
-  static const QStringList kEndings = {"py", "pyi", "pyx", "pxd", "c",   "cc",  "cpp", "cxx",
-                                       "cu", "cuh", "h",   "hh",  "hpp", "hxx", "inc", "inl"};
+  if (!is_source_code(path)) return false;
   const QString file = QFileInfo(path).canonicalFilePath();  // after following links
-  if (!kEndings.contains(QFileInfo(file).suffix().toLower())) return false;
   for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3"})
     if (file.contains(QLatin1String(part))) return true;
   const std::string here = QDir::currentPath().toStdString();

@@ -6,6 +6,7 @@
 #include <QStyledItemDelegate>
 
 class QAbstractItemModel;
+class QModelIndex;
 class QTableView;
 
 namespace tapelens::gui {
@@ -27,6 +28,7 @@ void set_up_table(QTableView& view, QAbstractItemModel& rows, const QString& nam
 // ---- tables as text, to paste or to save
 
 // A row as shown, with tabs between the columns, as spreadsheets paste it.
+QString row_text(const QModelIndex& row);
 QString row_text(const QAbstractItemModel& table, int row);
 // All rows in that format, with a header.
 QString pasted_text(const QAbstractItemModel& table);

@@ -35,17 +35,16 @@ QString joined(const QAbstractItemModel& table, char between, Cell cell) {
 
 }  // namespace
 
-QString row_text(const QAbstractItemModel& table, int row) {
-  return joined(table, '\t', [&](int column) { return plain(table.index(row, column).data().toString()); });
+QString row_text(const QModelIndex& row) {
+  return joined(*row.model(), '\t', [&](int column) { return plain(row.siblingAtColumn(column).data().toString()); });
 }
+
+QString row_text(const QAbstractItemModel& table, int row) { return row_text(table.index(row, 0)); }
 
 QString pasted_text(const QAbstractItemModel& table) {
   QString text =
       joined(table, '\t', [&](int column) { return plain(table.headerData(column, Qt::Horizontal).toString()); });
-  visit(table, {}, [&](const QModelIndex& row) {
-    text +=
-        "\n" + joined(table, '\t', [&](int column) { return plain(row.siblingAtColumn(column).data().toString()); });
-  });
+  visit(table, {}, [&](const QModelIndex& row) { text += "\n" + row_text(row); });
   return text + "\n";
 }
 

@@ -238,6 +238,61 @@ TEST_F(OnTimeline, ShiftAndDragChoosesARangeAndEnterZoomsToIt) {
   EXPECT_LT(session.view().range.end.ns - session.view().range.begin.ns, (end.ns - begin.ns) * 11 / 10);
 }
 
+TEST_F(OnTimeline, ARangeAnswersBesideTheTimeline) {
+  drag(in(lanes().curve, 0.2), in(lanes().curve, 0.5), Qt::ShiftModifier);
+  ASSERT_TRUE(session.selected_range());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.range_facts() != nullptr; }, 10'000));
+  const RangeFacts& facts = *session.range_facts();
+  const Interval range = *session.selected_range();
+  EXPECT_EQ(facts.when, range);
+
+  const Subject& subject = session.subject();
+  const Process& p = subject.of.process;
+  uint64_t allocations = 0, freed = 0;
+  Bytes allocated, stays, before, after;
+  for (const AllocationId id : p.allocations.ids()) {
+    if (p.allocations.device[id] != subject.device.device || p.allocations.origin[id] != model::Origin::allocator)
+      continue;
+    const Bytes bytes = p.allocations.bytes[id];
+    const Time begin = p.allocations.time[id], end = p.freed(id);
+    if (begin < range.begin && end >= range.begin) before += bytes;
+    if (begin < range.end && end >= range.end) after += bytes;
+    if (!range.contains(begin)) continue;
+    ++allocations;
+    allocated += bytes;
+    if (end < range.end) {
+      ++freed;
+    } else {
+      stays += bytes;
+    }
+  }
+  EXPECT_GT(allocations, 0U);
+  EXPECT_EQ(facts.allocations, allocations);
+  EXPECT_EQ(facts.allocated, allocated);
+  EXPECT_EQ(facts.freed, freed);
+  EXPECT_EQ(facts.begin, before);
+  EXPECT_EQ(facts.end, after);
+  EXPECT_EQ(facts.peak, subject.timeline.largest(range).bytes);
+  Bytes listed;
+  for (const RangeFacts::Group& group : facts.stay) listed += group.bytes;
+  ASSERT_FALSE(facts.stay.empty());
+  if (facts.groups == facts.stay.size()) {
+    EXPECT_EQ(listed, stays);
+  } else {
+    EXPECT_LE(listed, stays);
+  }
+
+  auto* text = page.findChild<QTextBrowser*>();
+  EXPECT_TRUE(text->toPlainText().contains("Selected range")) << text->toPlainText().toStdString();
+  EXPECT_TRUE(text->toPlainText().contains(bytes_words(facts.peak).replace(' ', QChar(0xa0))) ||
+              text->toPlainText().contains(bytes_words(facts.peak)));
+  Q_EMIT text->anchorClicked(QUrl(QString("allocation:%1").arg(facts.stay[0].largest.value)));
+  EXPECT_EQ(session.view().allocation, facts.stay[0].largest);
+  EXPECT_FALSE(session.selected_range());
+  EXPECT_FALSE(view.chosen_range());
+  EXPECT_FALSE(text->toPlainText().contains("Selected range"));
+}
+
 TEST_F(OnTimeline, TheMinimapMovesWhatIsShownAndStepsZoom) {
   QTest::keyClick(&view, Qt::Key_W);
   QTest::keyClick(&view, Qt::Key_W);
@@ -415,6 +470,23 @@ TEST_F(OnTimeline, BackComesToWhatWasShown) {
   EXPECT_EQ(session.view().range, first);
   session.forward();
   EXPECT_EQ(session.view().range, second);
+}
+
+// A run that fails in its first step, and frees its memory a second later.
+TEST(FirstView, EndsAtTheFailure) {
+  trace::SpoolBuilder b;
+  b.at(1'000'000).enter("net", "Net").op("aten::mm").alloc(1, 4000).end_op();
+  b.at(3'000'000).op("aten::mm").out_of_memory(1 << 20, 4000, 4000, 0, "cpu").end_op().leave();
+  b.at(1'000'000'000).free(1);
+  b.seal();
+  Session session;
+  session.open(QString::fromStdString(b.folder() / "run.tapelens"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return session.document() != nullptr; }, 10'000));
+  const Interval shown = session.view().range;
+  EXPECT_LE(shown.begin.ns, 1'000'010);
+  EXPECT_GT(shown.end.ns, 3'000'020);
+  EXPECT_LT(shown.end.ns, 3'200'000);
+  EXPECT_GT(session.subject().busy().end.ns, 900'000'000);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 from PIL import Image
 
@@ -53,6 +54,20 @@ def save_diff(before, after, path):
     print(f"{path}  {size:,} bytes")
 
 
+def save_live(path):
+    """The window while a program is recorded."""
+    program = pathlib.Path(__file__).parent / "train_live.py"
+    with tempfile.TemporaryDirectory() as folder:
+        recording = pathlib.Path(folder) / "run.tapelens"
+        record = subprocess.Popen([harness.BINARY, "record", "--quiet", "-o", recording, "--", harness.PYTHON, program])
+        time.sleep(14)  # some hundred steps
+        subprocess.run([harness.BINARY.parent / "tapelens-gui", f"{recording}.spool", "--screenshot", path, "--force",
+                        "--scheme", "light", "--size", "x".join(map(str, SIZE))], check=True)
+        assert record.wait() == 0
+    reduced(Image.open(path).convert("RGB")).save(path, optimize=True)
+    print(f"{path}  {path.stat().st_size:,} bytes")
+
+
 class Window:
     def __init__(self, screen, *files, scheme="light"):
         self.screen = screen
@@ -94,6 +109,7 @@ def main():
     recording, other, gpu, rank, folder = map(pathlib.Path, sys.argv[1:])
     save_card(recording, folder / "card.png")
     save_diff(recording, other, folder / "diff.png")
+    save_live(folder / "live.png")
     with desktop.Desktop() as screen:
         with Window(screen, recording, scheme="dark") as window:
             window.save(folder / "timeline-dark.png")

@@ -1,0 +1,34 @@
+// The context menu of rows and of places in the timeline: one for all pages, with the entries that fit.
+#pragma once
+
+#include <QString>
+#include <functional>
+
+#include "gui/models/session.h"
+
+class QAbstractItemView;
+class QMenu;
+
+namespace tapelens::gui {
+
+// The things that a row or a place is about. Empty ones have no entry.
+struct ContextTarget {
+  AllocationId allocation;
+  QString module;      // its path
+  QString op;          // name of the operator
+  report::Frame line;  // to open in an editor; empty file: none
+};
+
+// The allocation with its module, operator and line.
+ContextTarget target_of(const Session& session, AllocationId allocation);
+
+// Shows it on other pages, filters by it, leaves it out, opens its line.
+void add_target_entries(QMenu& menu, Session& session, const ContextTarget& target);
+
+// Gives a table or tree the menu: the actions of the view, the copies of the cell, the row and the table, and the
+// entries of the row's target, if `target` is given. Ctrl+C copies the row; the Menu key opens the menu of the current
+// row.
+using RowTarget = std::function<ContextTarget(const QModelIndex&)>;
+void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {});
+
+}  // namespace tapelens::gui
