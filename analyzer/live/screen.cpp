@@ -19,7 +19,7 @@ namespace {
 using namespace text;
 
 constexpr size_t kLeastRows = 12, kCurveRows = 8;
-constexpr unsigned kBytesWidth = 11;
+constexpr unsigned kBytesWidth = 11, kCategoryWidth = 25;  // "freed, waits for a stream"
 
 Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 std::string amount(uint64_t bytes) { return bytes_text(bytes_of(bytes)); }
@@ -111,14 +111,16 @@ class Curve {
 // ---- the largest holders
 
 struct HolderRow {
-  std::string category, name, line, module;
+  std::string holder, name, line, module;  // `name`: of the operator, besides the category
   uint64_t live = 0, at_peak = 0;
 };
 
-// The save or the operator; empty for the state of the training, whose category says enough.
+bool has_field(HolderKind kind) {
+  return kind == HolderKind::save || kind == HolderKind::packed || kind == HolderKind::context;
+}
+
+// The operator; empty for the state of the training, whose category says enough.
 std::string name_of(const Names& names, const GroupKey& group) {
-  if (group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context)
-    return model::field_name(names.string(group.node_type), names.string(group.field));
   if (peak::is_state(group.kind) && group.kind != HolderKind::gradient) return {};
   const std::string_view op = names.string(group.maker.op);
   return std::string(op.empty() ? "(no operator)" : op);
@@ -172,7 +174,13 @@ std::vector<HolderRow> holders(const Followed& process, uint8_t number, bool is_
   for (const auto& [key, sum] : order) lines.add(line_of(key));
   std::vector<HolderRow> rows;
   for (const auto& [key, sum] : order) {
-    rows.push_back({peak::category_name(std::get<0>(key)), name_of(names, *sum->group),
+    // The field of a save is its name alone, as in the report.
+    std::string field = has_field(sum->group->kind)
+                            ? model::field_name(names.string(sum->group->node_type), names.string(sum->group->field))
+                            : "";
+    const bool is_field = !field.empty();
+    rows.push_back({is_field ? std::move(field) : peak::label(std::get<0>(key)),
+                    is_field ? std::string() : name_of(names, *sum->group),
                     std::get<4>(key) != 0 ? lines.name(line_of(key)) : std::string(), module_text(names, sum->modules),
                     sum->live, sum->at_peak});
   }
@@ -281,15 +289,15 @@ class Screen {
     const auto size = [&](const Row& row) { return static_cast<int64_t>(is_ended ? row.at_peak : row.live); };
     std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) { return size(a) > size(b); });
     const uint64_t whole = is_ended ? device.peak : device.live;
-    const unsigned cells = page_.width() - std::min(page_.width() - 10, 60U);
+    const unsigned used = kCategoryWidth + 2 * kBytesWidth + 18, cells = std::max(page_.width(), used + 8) - used;
     line("");
-    line(page_.paint(Paint::bold, pad_right("  category", 20)) +
+    line(page_.paint(Paint::bold, pad_right("  category", kCategoryWidth + 2)) +
          page_.paint(Paint::dim, pad_left("now", kBytesWidth) + pad_left("at the peak", kBytesWidth + 3) + "  share " +
                                      (is_ended ? "of the peak" : "now")));
     for (const Row& row : rows) {
       const auto part = std::max<int64_t>(0, size(row));
       const double fraction = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-      line("  " + pad_right(peak::category_name(row.kind), 18) + pad_left(amount(row.live), kBytesWidth) +
+      line("  " + pad_right(peak::label(row.kind), kCategoryWidth) + pad_left(amount(row.live), kBytesWidth) +
            pad_left(device.is_peak_older ? "" : amount(row.at_peak), kBytesWidth + 3) +
            pad_left(percent_text(Bytes{part}, bytes_of(whole)), 9) + "  " +
            page_.paint(Paint::green, bar(std::min(fraction, 1.0), cells)));
@@ -335,7 +343,7 @@ class Screen {
     line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
                                       pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
     for (const HolderRow& row : rows) {
-      std::string by_text = fit(row.category, by);
+      std::string by_text = fit_path(row.holder, by);
       if (!row.name.empty() && columns(by_text) + 8 < by)
         by_text += " " + fit_path(row.name, by - columns(by_text) - 1);
       line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " + pad_right(by_text, by + 2) +
