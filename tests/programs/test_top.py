@@ -86,7 +86,7 @@ def test_screens_of_a_running_program_up_to_its_peak(target):
     last = top(target, "--once")
     assert "ended, exit code 0" in last.stdout and "step 40" in last.stdout
     assert peaks(last.stdout) == [recorded_peak(run)]
-    for words in ["parameter", "optimizer_state", "saved", "a step"]:
+    for words in ["parameters", "optimizer state", "saved for backward", "other live tensors", "Backward0.", "a step"]:
         assert words in last.stdout
 
 
@@ -225,6 +225,24 @@ def test_record_live_draws_while_the_program_writes_elsewhere(target):
     *lines, last = log.read_text(encoding="utf-8").splitlines()
     assert lines == [str(step) for step in range(40)]
     assert last.startswith("tapelens: peak ")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_record_live_does_not_wait_for_a_terminal_that_takes_nothing(target, reads):
+    """The user stops the output by Ctrl-S (`reads`), or the other end of the connection reads nothing."""
+    log = target.parent / "log"
+    command = ["sh", "-c", 'exec "$@" > "$0" 2>&1', log,
+               *harness.recording(train(40), target, ["--live"], quiet=False)]
+    terminal = Terminal(command)
+    terminal.read_until(b"category")
+    if reads:
+        os.write(terminal.main, b"\x13")
+    until(lambda: "39\n" in log.read_text(encoding="utf-8"), "the program did not end")
+    until(lambda: terminal.process.poll() is not None, "tapelens record waits for the terminal", seconds=15)
+    code, restored = terminal.end()
+    assert code == 0 and restored
+    assert LEAVE in terminal.shown or not reads
+    assert "tapelens: peak " in log.read_text(encoding="utf-8")
 
 
 def test_record_live_leaves_a_terminal_of_the_program_alone(target):
