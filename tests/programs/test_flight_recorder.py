@@ -1,6 +1,7 @@
 """`tapelens record --on-demand` and `tapelens dump`: recordings of the last steps of a program that runs on. The program
 behaves as without them, and a run without an event leaves no file."""
 
+import json
 import os
 import pathlib
 import re
@@ -100,6 +101,8 @@ def test_signals_and_dumps_make_recordings_while_the_program_runs(target, tmp_pa
         assert numbers(report)[:3] == [698, 699, 700]
         assert all(step["complete"] for step in report["steps"][:3])
         assert harness.unexplained(report) == []
+        ranks = json.loads(harness.bare([harness.BINARY, "ranks", file, "--format", "json"], check=True).stdout)
+        assert [rank["end"] for rank in ranks["ranks"]] == ["still running"] and not ranks["ended_badly"]
 
 
 def test_without_an_event_there_is_no_file(target, tmp_path):
