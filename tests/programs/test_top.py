@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import time
+import xml.etree.ElementTree as xml
 
 import pytest
 
@@ -212,6 +213,22 @@ def test_a_signal_restores_the_terminal(target, number):
     assert terminal.end() == (-number, True)
     assert LEAVE in terminal.shown
     assert recording.end().code == 0
+
+
+def test_the_moving_picture_has_each_screen_as_text(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/screenshots")
+    import top as tool
+
+    colored = "\x1b[1m  cpu\x1b[0m <now>  \x1b[36m▃█\x1b[0m \x1b[32m█▌\x1b[0m"
+    svg = xml.fromstring(tool.picture([(0, [colored, "same"]), (1, ["two", "same"]), (1.1, ["three", "same"])]))
+    space = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in svg.iter(f"{space}text")] == ["cpu", "<now>", "same", "two", "three"]
+    assert [frame.get("class") for frame in svg.findall(f"{space}g")] == ["f", "f", "e"]
+    fills = [path.get("fill") for path in svg.iter(f"{space}path")]
+    assert fills == [tool.COLORS["36"]] * 2 + [tool.COLORS["32"]] * 2
+    committed = xml.fromstring((harness.ROOT / "docs/top.svg").read_text(encoding="utf-8"))
+    text = "\n".join(line.text for line in committed.iter(f"{space}text"))
+    assert "run.tapelens" in text and "saved for backward" in text and "recording  step " in text
 
 
 def test_record_live_draws_while_the_program_writes_elsewhere(target):
