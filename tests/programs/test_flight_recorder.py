@@ -105,6 +105,31 @@ def test_signals_and_dumps_make_recordings_while_the_program_runs(target, tmp_pa
         assert [rank["end"] for rank in ranks["ranks"]] == ["still running"] and not ranks["ended_badly"]
 
 
+KILLED = """
+import os, subprocess, sys, time, torch
+is_rank_1 = len(sys.argv) > 2
+os.environ["RANK"] = str(int(is_rank_1))
+torch.ones(1000) * 2
+if is_rank_1:
+    os.kill(os.getpid(), 9)
+rank = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[1], "1"])
+while open(f"/proc/{rank.pid}/stat").read().rpartition(")")[2].split()[0] != "Z":
+    time.sleep(0.01)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_killed_process_that_its_parent_did_not_wait_for_has_died(target):
+    process = subprocess.Popen([str(word) for word in harness.recording([harness.PYTHON, "-c", KILLED, KILLED], target, ["--on-demand"])],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=harness.environment())
+    dump(int(process.stdout.readline()))
+    ranks = json.loads(harness.bare([harness.BINARY, "ranks", target, "--format", "json"], check=True).stdout)
+    assert [rank["end"] for rank in ranks["ranks"]] == ["still running", "died"]
+    process.communicate("\n", timeout=120)
+    assert process.returncode == 0
+
+
 def test_without_an_event_there_is_no_file(target, tmp_path):
     command = [harness.PYTHON, STEPS, tmp_path / "progress", 50]
     bare = harness.bare(command)
