@@ -154,6 +154,7 @@ void FlightRecorder::make_one(std::optional<int32_t> rank, const std::string& ca
   sealing.directory = settings_.directory;
   sealing.command = settings_.command;
   sealing.duration_ns = static_cast<int64_t>(monotonic_now() - settings_.begin_ns);
+  sealing.running = living_processes(settings_.directory);
   if (rank) sealing.ranks = std::set<int32_t>{*rank};
   trace::OutputOptions output = settings_.output;
   output.is_new = true;
@@ -172,7 +173,7 @@ void FlightRecorder::make_one(std::optional<int32_t> rank, const std::string& ca
   std::error_code error;
   answer.files.push_back(fs::absolute(output.path, error).lexically_normal().string());
   if (settings_.quiet) return;
-  say("recorded at " + cause + ": " + describe(*sealed, output.path, living_processes(settings_.directory).size()) +
+  say("recorded at " + cause + ": " + describe(*sealed, output.path, sealing.running.size()) +
       next_of({.path = output.path}));
 }
 

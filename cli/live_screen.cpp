@@ -37,7 +37,7 @@ LiveScreen::LiveScreen(const std::string& folder, const std::string& output) {
         text::shell_quote(output));
     return;
   }
-  terminal_ = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  terminal_ = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (terminal_ < 0) {
     say("--live shows nothing, because this process has no terminal");
     return;
@@ -96,7 +96,7 @@ void LiveScreen::show(const std::string& folder, const std::string& title) {
                                                       .device = device,
                                                       .keys = "this screen ends with the program"});
     if (page == shown && size == last) continue;
-    terminal.show(page);
+    if (!terminal.show(page)) continue;
     shown = std::move(page);
     last = size;
   }

@@ -146,6 +146,7 @@ void finish(const RecordOptions& options, trace::OutputOptions output, const std
   sealing.duration_ns = duration_ns;
   if (!options.quiet) sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(folder);
+  sealing.running = living;
   const trace::Result<trace::SealSummary> sealed =
       spools_in(folder).empty() ? trace::SealSummary{} : seal_into(std::move(output), sealing, options.ranks);
   clear_progress_line();

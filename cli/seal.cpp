@@ -35,6 +35,7 @@ int seal(const SealCommand& options) {
   sealing.directory = options.folder;
   sealing.progress = progress_line();
   const std::vector<uint32_t> living = living_processes(options.folder);
+  sealing.running = living;
   const trace::Result<trace::SealSummary> sealed = seal_into(output, sealing, {});
   clear_progress_line();
   if (!sealed) return fail(sealed.error());

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "cli/dump_requests.h"
@@ -129,7 +131,17 @@ std::string spools_of_process(pid_t pid, int& error) {
   return {};
 }
 
-bool is_alive(pid_t pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+bool is_alive(pid_t pid) {
+  if (kill(pid, 0) != 0 && errno != EPERM) return false;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text, '\0');
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));  // a name may contain ')'
+  std::string field, state;
+  fields >> state;
+  for (int i = 0; i < 17; ++i) fields >> field;  // proc(5): the number of threads, 0 if all have ended
+  return state != "Z" || (field != "0" && field != "1");
+}
 
 std::vector<uint32_t> living_processes(const std::string& folder) {
   std::vector<uint32_t> living;

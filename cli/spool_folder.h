@@ -38,7 +38,7 @@ uint64_t failures_in(const std::string& spool);
 // environment cannot be read, else 0.
 std::string spools_of_process(pid_t pid, int& error);
 
-// Whether a process exists, of any user.
+// Whether a process runs, of any user. One that has ended and waits for its parent does not.
 bool is_alive(pid_t pid);
 
 // Processes whose spools are not finished, and that still run.

@@ -32,20 +32,35 @@ struct Restored {
 Restored g_restored;
 volatile sig_atomic_t g_interrupted = 0, g_resized = 0, g_stopped = 0;
 
-// Async-signal-safe.
-void write_all(int descriptor, std::string_view text) {
+// Time for which a terminal that does not block may take nothing: while it shows, and at its end.
+constexpr int kFrameWait = 50, kLastWait = 1000;  // ms
+
+// Async-signal-safe. Returns the rest of the text, which a terminal that does not block took not within `wait`.
+std::string_view write_some(int descriptor, std::string_view text, int wait) {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
+    if (written > 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {
+      pollfd room{descriptor, POLLOUT, 0};
+      if (poll(&room, 1, wait) == 0) return text;
+    } else if (written == 0 || errno != EINTR) {
+      return {};
+    }
   }
+  return {};
+}
+
+// Whether the user stopped the output (Ctrl-S), or the terminal is slow.
+bool is_stopped(int descriptor) {
+  pollfd room{descriptor, POLLOUT, 0};
+  return poll(&room, 1, 0) == 0;
 }
 
 void leave() {
   if (g_restored.is_shown != 0) {
     g_restored.is_shown = 0;
-    write_all(g_restored.output, kLeave);
+    write_some(g_restored.output, kLeave, kLastWait);
   }
   if (g_restored.has_modes != 0) tcsetattr(g_restored.input, TCSADRAIN, &g_restored.modes);
 }
@@ -53,7 +68,7 @@ void leave() {
 void enter() {
   if (g_restored.has_modes != 0) tcsetattr(g_restored.input, TCSADRAIN, &g_restored.own_modes);
   g_restored.is_shown = 1;
-  write_all(g_restored.output, kEnter);
+  write_some(g_restored.output, kEnter, kFrameWait);
 }
 
 void note(int signal) {
@@ -111,6 +126,11 @@ Terminal::Terminal(int output, int input) : output_(output), input_(input) {
 }
 
 Terminal::~Terminal() {
+  if (is_stopped(output_)) {  // only output that tcflow() stopped can be started by it
+    tcflow(output_, TCOOFF);
+    tcflow(output_, TCOON);
+  }
+  write_some(output_, unwritten_, kLastWait);
   leave();
   g_restored.has_modes = 0;
   for (const int signal : kCrashSignals) handle(signal, SIG_DFL);
@@ -120,7 +140,9 @@ Terminal::~Terminal() {
   handle(SIGWINCH, SIG_DFL);
 }
 
-void Terminal::show(std::string_view lines) {
+bool Terminal::show(std::string_view lines) {
+  unwritten_ = std::string(write_some(output_, unwritten_, 0));
+  if (!unwritten_.empty()) return false;
   std::string frame(kBegin);
   size_t rows = terminal_size(output_).rows;
   while (!lines.empty() && rows > 0) {
@@ -131,7 +153,8 @@ void Terminal::show(std::string_view lines) {
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
   }
   frame += kEnd;
-  write_all(output_, frame);
+  unwritten_ = std::string(write_some(output_, frame, kFrameWait));
+  return true;
 }
 
 Terminal::Event Terminal::wait(std::chrono::milliseconds timeout, char& key) {

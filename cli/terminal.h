@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace tapelens::cli {
@@ -17,14 +18,16 @@ TerminalSize terminal_size(int descriptor);
 // Only one exists at a time.
 class Terminal {
  public:
-  // `output`: the terminal. `input`: the descriptor of the keys, which are read one by one without echo; -1: none are
-  // read, and signals keep their effects.
+  // `output`: the terminal. If it was opened with O_NONBLOCK, a terminal that takes nothing (Ctrl-S) delays this
+  // process by a second at most. `input`: the descriptor of the keys, which are read one by one without echo; -1: none
+  // are read, and signals keep their effects.
   Terminal(int output, int input);
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   ~Terminal();
 
-  void show(std::string_view lines);
+  // False: the terminal did not take the screen before this one yet, and this one is not shown.
+  bool show(std::string_view lines);
   // Waits for a key, a new size or an end by a signal. With `input` only.
   enum class Event : uint8_t { timeout, key, resized, interrupted };
   Event wait(std::chrono::milliseconds timeout, char& key);
@@ -33,6 +36,7 @@ class Terminal {
 
  private:
   const int output_, input_;
+  std::string unwritten_;  // the rest of a screen
 };
 
 }  // namespace tapelens::cli

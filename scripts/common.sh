@@ -27,6 +27,18 @@ build_folder() { # PRESET
   esac
 }
 
+# The environment in which packages are built and checked.
+PACKAGING_TOOLS=$ROOT/build/wheel-tools
+packaging_tools() {
+  local want
+  want=$(sha256sum < scripts/requirements-wheel.txt)
+  [[ $(cat "$PACKAGING_TOOLS/.made-from" 2> /dev/null) == "$want" ]] && return
+  rm -rf "$PACKAGING_TOOLS"
+  python3 -m venv "$PACKAGING_TOOLS"
+  "$PACKAGING_TOOLS/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements-wheel.txt
+  echo "$want" > "$PACKAGING_TOOLS/.made-from"
+}
+
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory

@@ -164,7 +164,7 @@ Status SealedFile::read_item(ItemTag tag, uint64_t offset, size_t count) {
       ProcessItem item{};
       memcpy(&item, from, std::min(count, sizeof(item)));
       ProcessSummary& process = processes.emplace_back();
-      process = {item.pid, item.parent_pid, item.rank, item.finished != 0, item.wall_ns, {}};
+      process = {item.pid, item.parent_pid, item.rank, item.finished != 0, item.wall_ns, {}, item.running == 1};
       if (item.exit_code - 1 <= UINT8_MAX) process.exit_code = static_cast<uint8_t>(item.exit_code - 1);
       return Done{};
     }

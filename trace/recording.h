@@ -18,9 +18,10 @@ struct ProcessSummary {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
   int32_t rank = -1;      // in the default process group, or torchrun's RANK; -1: not known
-  bool finished = false;  // false: the process was killed, or crashed
+  bool finished = false;  // false: the process was killed, crashed, or still ran
   uint64_t wall_ns = 0;   // since 1970, when it began to record
   std::optional<uint8_t> exit_code;
+  bool running = false;  // it still ran when the file was made. Older files do not say so
 };
 
 // A table that contradicts itself or the directory. It is left out, and reads as empty.

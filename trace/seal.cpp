@@ -206,7 +206,9 @@ Result<SealSummary> seal(const SealOptions& options) {
     const SpoolFacts& facts = spool->reader.facts();
     summary.processes.push_back(seal_process(*spool, static_cast<uint32_t>(processes.size()), writer, shared, progress,
                                              std::exchange(torn, 0), lost, last));
-    processes.push_back({facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns, facts.exit_code});
+    const bool is_running = !facts.finished && std::ranges::find(options.running, facts.pid) != options.running.end();
+    processes.push_back(
+        {facts.pid, facts.parent_pid, spool->rank, facts.finished, facts.wall_ns, facts.exit_code, is_running});
   }
   shared.flush();
   if (options.command.empty() && !order.empty()) {

@@ -26,6 +26,7 @@ struct SealOptions {
   // Seals only processes of these ranks; processes without a rank are left out. The file may then contain no process
   // and only a summary. None: all processes.
   std::optional<std::set<int32_t>> ranks = {};
+  std::vector<uint32_t> running = {};  // the pids of processes that still run
 };
 
 struct DeviceSeal {

@@ -71,7 +71,7 @@ struct ProcessItem {
   uint32_t finished;
   uint64_t wall_ns;
   uint32_t exit_code;  // plus 1; 0: not known. Older files end before it
-  uint32_t reserved;
+  uint32_t running;    // 1: the process still ran when the file was made
 };
 
 struct RowsItem {    // an array of these is the payload

@@ -126,8 +126,8 @@ Status SealedWriter::finish(const std::string& command, int64_t duration_ns, uin
   append_item(directory, ItemTag::totals, &totals, sizeof(totals));
   for (const ProcessSummary& process : processes) {
     const uint32_t exit_code = process.exit_code ? *process.exit_code + 1U : 0;
-    const ProcessItem item{
-        process.pid, process.parent_pid, process.rank, process.finished, process.wall_ns, exit_code, 0};
+    const ProcessItem item{process.pid,     process.parent_pid, process.rank,   process.finished,
+                           process.wall_ns, exit_code,          process.running};
     append_item(directory, ItemTag::process, &item, sizeof(item));
   }
   append_array(directory, ItemTag::rows, rows);

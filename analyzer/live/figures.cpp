@@ -18,10 +18,15 @@ namespace {
 
 using namespace text;
 
-// The save or the operator; empty for the state of the training, whose category says enough.
+// Empty: it is no save, or its field is not known.
+std::string field_of(const Names& names, const GroupKey& group) {
+  const bool is_save =
+      group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context;
+  return is_save ? model::field_name(names.string(group.node_type), names.string(group.field)) : std::string();
+}
+
+// The operator; empty for the state of the training, whose category says enough.
 std::string name_of(const Names& names, const GroupKey& group) {
-  if (group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context)
-    return model::field_name(names.string(group.node_type), names.string(group.field));
   if (peak::is_state(group.kind) && group.kind != HolderKind::gradient) return {};
   const std::string_view op = names.string(group.maker.op);
   return std::string(op.empty() ? "(no operator)" : op);
@@ -157,7 +162,9 @@ std::vector<HolderRow> holders(const Followed& process, uint8_t number, size_t m
   for (const auto& [key, sum] : order) lines.add(line_of(key));
   std::vector<HolderRow> rows;
   for (const auto& [key, sum] : order) {
-    rows.push_back({std::get<0>(key), name_of(names, *sum->group),
+    std::string field = field_of(names, *sum->group);
+    const bool is_field = !field.empty();
+    rows.push_back({std::get<0>(key), is_field, is_field ? std::move(field) : name_of(names, *sum->group),
                     std::get<4>(key) != 0 ? lines.name(line_of(key)) : std::string(), module_text(names, sum->modules),
                     sum->live, sum->at_peak});
   }

@@ -39,7 +39,8 @@ std::vector<CategoryRow> categories(const Followed& process, uint8_t device);
 
 struct HolderRow {
   HolderKind kind{};
-  std::string name;          // the save or the operator; empty for the state of the training
+  bool is_field = false;     // `name` is that of a save's field
+  std::string name;          // the field or the operator; empty for the state of the training
   std::string line, module;  // empty: unknown
   uint64_t live = 0, at_peak = 0;
 };

@@ -13,7 +13,7 @@ namespace {
 using namespace text;
 
 constexpr size_t kLeastRows = 12, kCurveRows = 8;
-constexpr unsigned kBytesWidth = 11;
+constexpr unsigned kBytesWidth = 11, kCategoryWidth = 25;  // "freed, waits for a stream"
 
 Bytes bytes_of(uint64_t bytes) { return {static_cast<int64_t>(bytes)}; }
 std::string amount(uint64_t bytes) { return bytes_text(bytes_of(bytes)); }
@@ -154,15 +154,15 @@ class Screen {
     const DeviceMemory& device = process.memory().devices()[number];
     const bool is_ended = process.state() != State::recording;
     const uint64_t whole = is_ended ? device.peak : device.live;
-    const unsigned cells = page_.width() - std::min(page_.width() - 10, 60U);
+    const unsigned used = kCategoryWidth + 2 * kBytesWidth + 18, cells = std::max(page_.width(), used + 8) - used;
     line("");
-    line(page_.paint(Paint::bold, pad_right("  category", 20)) +
+    line(page_.paint(Paint::bold, pad_right("  category", kCategoryWidth + 2)) +
          page_.paint(Paint::dim, pad_left("now", kBytesWidth) + pad_left("at the peak", kBytesWidth + 3) + "  share " +
                                      (is_ended ? "of the peak" : "now")));
     for (const CategoryRow& row : live::categories(process, number)) {
       const auto part = std::max<int64_t>(0, static_cast<int64_t>(is_ended ? row.at_peak : row.live));
       const double fraction = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-      line("  " + pad_right(peak::category_name(row.kind), 18) + pad_left(amount(row.live), kBytesWidth) +
+      line("  " + pad_right(peak::label(row.kind), kCategoryWidth) + pad_left(amount(row.live), kBytesWidth) +
            pad_left(device.is_peak_older ? "" : amount(row.at_peak), kBytesWidth + 3) +
            pad_left(percent_text(Bytes{part}, bytes_of(whole)), 9) + "  " +
            page_.paint(Paint::green, bar(std::min(fraction, 1.0), cells)));
@@ -208,8 +208,9 @@ class Screen {
     line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
                                       pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
     for (const HolderRow& row : rows) {
-      std::string by_text = fit(peak::category_name(row.kind), by);
-      if (!row.name.empty() && columns(by_text) + 8 < by)
+      // The field of a save is its name alone, as in the report.
+      std::string by_text = fit_path(row.is_field ? row.name : peak::label(row.kind), by);
+      if (!row.is_field && !row.name.empty() && columns(by_text) + 8 < by)
         by_text += " " + fit_path(row.name, by - columns(by_text) - 1);
       line(pad_left(amount(is_ended ? row.at_peak : row.live), kBytesWidth) + "  " + pad_right(by_text, by + 2) +
            pad_right(fit_words(row.line, line_width), line_width + 2) + fit_path(row.module, module));

@@ -56,6 +56,40 @@ std::string without_numbers(std::string_view variable) {
   return out;
 }
 
+const char* label(HolderKind kind) {
+  switch (kind) {
+    case HolderKind::save:
+      return "saved for backward";
+    case HolderKind::parameter:
+      return "parameters";
+    case HolderKind::gradient:
+      return "gradients";
+    case HolderKind::optimizer_state:
+      return "optimizer state";
+    case HolderKind::buffer:
+      return "buffers";
+    case HolderKind::packed:
+      return "packed by a hook";
+    case HolderKind::checkpointing:
+      return "kept by checkpointing";
+    case HolderKind::context:
+      return "kept on ctx";
+    case HolderKind::recomputed:
+      return "recomputed in backward";
+    case HolderKind::communication:
+      return "communication";
+    case HolderKind::op:
+      return "operator temporaries";
+    case HolderKind::allocator:
+      return "freed, waits for a stream";
+    case HolderKind::unknown:
+      return "holder not known";
+    case HolderKind::program:
+      break;
+  }
+  return "other live tensors";
+}
+
 const char* category_name(HolderKind kind) { return kind == HolderKind::save ? "saved" : kind_name(kind); }
 
 const Holder& main_holder(std::span<const Holder> holders) {

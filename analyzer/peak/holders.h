@@ -43,6 +43,7 @@ constexpr bool is_state(HolderKind kind) {
 
 const char* kind_name(HolderKind kind);      // name of a holder: "save", ...
 const char* category_name(HolderKind kind);  // name of its bytes: "saved", otherwise the kind's name
+const char* label(HolderKind kind);          // of its bytes, for people: "saved for backward"
 
 struct Holder {
   HolderKind kind{};

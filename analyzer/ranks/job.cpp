@@ -34,7 +34,7 @@ std::string why_it_ended(const RankSummary& rank) {
   }
   const auto add = [&](const std::string& more) { why += (why.empty() ? "" : "; ") + more; };
   if (rank.exit_code.value_or(0) != 0) add("exit code " + std::to_string(*rank.exit_code));
-  if (!rank.finished) add("it was killed, crashed or still ran when its recording was sealed");
+  if (!rank.finished && !rank.running) add("it was killed, crashed or still ran when its recording was sealed");
   return why;
 }
 

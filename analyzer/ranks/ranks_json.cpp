@@ -37,6 +37,7 @@ Json ended_badly_json(const Job& job) {
                    {"pid", rank.summary.pid},
                    {"file", rank.file},
                    {"finished", rank.summary.finished},
+                   {"running", rank.summary.running},
                    {"exit_code", rank.summary.exit_code ? Json(*rank.summary.exit_code) : Json(nullptr)},
                    {"end_ns", rank.summary.end_ns},
                    {"out_of_memory", rank.summary.out_of_memory},

@@ -37,6 +37,6 @@ std::string place_text(const FindingSummary& finding);  // "ReluBackward0.result
 std::string missing_text(const Job& job);               // empty: none is missing
 // Problems with the recordings, one sentence each.
 std::vector<std::string> remarks_of(const Job& job);
-std::string end_text(const RankSummary& rank);  // "fine", "out of memory", "exit code 1", "died"
+std::string end_text(const RankSummary& rank);  // "fine", "out of memory", "exit code 1", "still running", "died"
 
 }  // namespace tapelens::ranks

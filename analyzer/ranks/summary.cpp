@@ -105,6 +105,7 @@ RankSummary rank_summary(const run::ProcessRun& of, advise::Checks* checks) {
   out.mesh_coordinate = peak::mesh_coordinate(analysis);
   out.finished = process.summary.finished;
   out.exit_code = process.summary.exit_code;
+  out.running = process.summary.running;
   const Interval events = events_of(process);
   out.begin_ns = process.summary.wall_ns;
   out.end_ns = out.begin_ns + static_cast<uint64_t>(events.end.ns - events.begin.ns);

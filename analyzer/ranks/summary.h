@@ -68,6 +68,7 @@ struct RankSummary {
   std::string mesh_coordinate;  // "dp=1 tp=3": the place in the parameters' device mesh; empty: none
   bool finished = false;
   std::optional<uint8_t> exit_code;
+  bool running = false;                // it still ran when its recording was made
   uint64_t begin_ns = 0, end_ns = 0;   // first and last event, since 1970 by the host's clock
   uint64_t steps = 0;                  // number of whole steps, recorded or not
   std::vector<DeviceSummary> devices;  // that with the peak first; in older summaries the one with the most bytes
@@ -78,7 +79,7 @@ struct RankSummary {
   std::optional<std::vector<FindingSummary>> findings;
   uint64_t devices_left_out = 0, findings_left_out = 0;  // omitted because the summary would be too large
 
-  bool ended_well() const { return finished && exit_code.value_or(0) == 0 && out_of_memory == 0; }
+  bool ended_well() const { return (finished || running) && exit_code.value_or(0) == 0 && out_of_memory == 0; }
 };
 
 struct Summary {

@@ -97,6 +97,7 @@ Json process_json(const RankSummary& p, const Limits& limits) {
           {"host", cut(p.host)},
           {"mesh_coordinate", cut(p.mesh_coordinate)},
           {"finished", p.finished},
+          {"running", p.running},
           {"exit_code", p.exit_code ? Json(*p.exit_code) : Json(nullptr)},
           {"begin_ns", p.begin_ns},
           {"end_ns", p.end_ns},
@@ -199,6 +200,7 @@ RankSummary process_of(const Json& from) {
   if (const auto at = from.find("mesh_coordinate"); at != from.end())
     out.mesh_coordinate = text(*at);  // missing in older summaries
   out.finished = flag(from.at("finished"));
+  if (const auto at = from.find("running"); at != from.end()) out.running = flag(*at);  // missing in older summaries
   if (!from.at("exit_code").is_null()) out.exit_code = static_cast<uint8_t>(number(from.at("exit_code"), UINT8_MAX));
   out.begin_ns = number(from.at("begin_ns"));
   out.end_ns = number(from.at("end_ns"));

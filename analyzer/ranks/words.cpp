@@ -147,6 +147,7 @@ std::vector<std::string> remarks_of(const Job& job) {
 std::string end_text(const RankSummary& rank) {
   if (rank.out_of_memory > 0) return "out of memory";
   if (rank.exit_code.value_or(0) != 0) return "exit code " + std::to_string(*rank.exit_code);
+  if (rank.running) return "still running";
   return rank.finished ? "fine" : "died";
 }
 

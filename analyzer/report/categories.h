@@ -11,7 +11,7 @@
 namespace tapelens::report {
 
 // The name of a category in text: "saved for backward".
-const char* label(peak::HolderKind kind);
+using peak::label;
 
 // A group's key; for a category, its name in text.
 std::string group_text(const std::string& key);

@@ -1,6 +1,7 @@
 """`tapelens record --on-demand` and `tapelens dump`: recordings of the last steps of a program that runs on. The program
 behaves as without them, and a run without an event leaves no file."""
 
+import json
 import os
 import pathlib
 import re
@@ -100,6 +101,33 @@ def test_signals_and_dumps_make_recordings_while_the_program_runs(target, tmp_pa
         assert numbers(report)[:3] == [698, 699, 700]
         assert all(step["complete"] for step in report["steps"][:3])
         assert harness.unexplained(report) == []
+        ranks = json.loads(harness.bare([harness.BINARY, "ranks", file, "--format", "json"], check=True).stdout)
+        assert [rank["end"] for rank in ranks["ranks"]] == ["still running"] and not ranks["ended_badly"]
+
+
+KILLED = """
+import os, subprocess, sys, time, torch
+is_rank_1 = len(sys.argv) > 2
+os.environ["RANK"] = str(int(is_rank_1))
+torch.ones(1000) * 2
+if is_rank_1:
+    os.kill(os.getpid(), 9)
+rank = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[1], "1"])
+while open(f"/proc/{rank.pid}/stat").read().rpartition(")")[2].split()[0] != "Z":
+    time.sleep(0.01)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_killed_process_that_its_parent_did_not_wait_for_has_died(target):
+    process = subprocess.Popen([str(word) for word in harness.recording([harness.PYTHON, "-c", KILLED, KILLED], target, ["--on-demand"])],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=harness.environment())
+    dump(int(process.stdout.readline()))
+    ranks = json.loads(harness.bare([harness.BINARY, "ranks", target, "--format", "json"], check=True).stdout)
+    assert [rank["end"] for rank in ranks["ranks"]] == ["still running", "died"]
+    process.communicate("\n", timeout=120)
+    assert process.returncode == 0
 
 
 def test_without_an_event_there_is_no_file(target, tmp_path):

@@ -94,18 +94,77 @@ def records_of_wandb(folder):
             yield record
 
 
-def test_weights_and_biases_have_every_step(target, tmp_path):
-    program = [harness.PYTHON, harness.CASES / "wandb_run.py", tmp_path]
-    run, report = harness.record_and_report(program, target, env={**ENVIRONMENT, "WANDB_SILENT": "true"})
-    rows, defined = [], []
+def run_of(logger, target, tmp_path):
+    """A recorded training that logs its memory at its end, and the report of the recording."""
+    program = [harness.PYTHON, harness.CASES / "logger_run.py", logger, tmp_path]
+    run, report = harness.record_and_report(program, target, env={**ENVIRONMENT, "WANDB_SILENT": "true",
+                                                                  "MLFLOW_ALLOW_FILE_STORE": "true"})
+    return run, report
+
+
+def check_figures(run, report, steps, figures):
+    """steps: {step: {name: value}} and figures: {name: value}, as the logger has them, against the report."""
+    peaks = {step["index"]: step["peak_bytes"] for step in report["steps"]}
+    begins = {step["index"]: step["begin_live_bytes"] for step in report["steps"]}
+    assert f"logged {len(steps)}" in run.stdout
+    assert sorted(steps) == list(range(6))
+    for step, values in steps.items():
+        assert step == 5 or values["memory/cpu/peak_bytes"] == peaks[step]
+        assert step == 5 or values["memory/cpu/growth_bytes"] == begins[step + 1] - begins[step]
+    assert figures["memory/run/cpu/peak_bytes"] == report["peak"]["bytes"]
+    assert figures["memory/run/cpu/growth_bytes_per_step"] == pytest.approx(1 << 18, rel=0.01)
+    assert figures["memory/run/cpu/avoidable_bytes"] == report["peak"]["bytes"] - report["advice"]["peak_after_all_bytes"]
+    assert not any("reserved" in name for name in figures), "known of GPUs only"
+
+
+def test_weights_and_biases_have_every_step_and_the_page(target, tmp_path):
+    run, report = run_of("wandb", target, tmp_path)
+    rows, defined, figures = [], [], {}
     for record in records_of_wandb(tmp_path):
         if record.WhichOneof("record_type") == "history":
             rows.append({"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item})
         if record.WhichOneof("record_type") == "metric":
             defined.append((record.metric.glob_name or record.metric.name, record.metric.step_metric))
+        if record.WhichOneof("record_type") == "summary":
+            figures.update({"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.summary.update})
     assert ("memory/*", "memory/step") in defined
-    figures = {row["memory/step"]: row["memory/cpu/peak_bytes"] for row in rows if "memory/step" in row}
-    whole = {step: peak for step, peak in steps_of(report).items() if step in figures}
-    assert len(figures) >= 5 and figures == pytest.approx(whole)
+    check_figures(run, report, {row["memory/step"]: row for row in rows if "memory/step" in row}, figures)
     assert sum("loss" in row for row in rows) == 5
-    assert f"logged {len(figures)}" in run.stdout
+    (page,) = tmp_path.glob("wandb/offline-run-*/files/media/html/tapelens/report_*.html")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>\n")
+
+
+def test_mlflow_has_every_step_and_the_page(target, tmp_path):
+    run, report = run_of("mlflow", target, tmp_path)
+    (metrics,) = tmp_path.glob("mlruns/*/*/metrics")
+    steps, figures = {}, {}
+    for file in metrics.glob("memory/**/*_*"):
+        for _, value, step in map(str.split, file.read_text(encoding="utf-8").splitlines()):
+            name = file.relative_to(metrics).as_posix()
+            (figures if "/run/" in name else steps.setdefault(int(step), {}))[name] = float(value)
+    check_figures(run, report, steps, figures)
+    page = metrics.parent / "artifacts/tapelens/report.html"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>\n")
+
+
+def test_tensorboard_has_every_step_and_the_page(target, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run, report = run_of("tensorboard", target, tmp_path)
+    events = EventAccumulator(str(tmp_path / "run")).Reload()
+    steps, figures = {}, {}
+    for name in events.Tags()["scalars"]:
+        for event in events.Scalars(name):
+            (figures if "/run/" in name else steps.setdefault(event.step, {}))[name] = event.value
+    check_figures(run, report, steps, figures)
+    (text,) = events.Tensors("tapelens/report/text_summary")
+    assert b"### Memory: " in text.tensor_proto.string_val[0]
+    assert (tmp_path / "run/tapelens.html").read_text(encoding="utf-8").startswith("<!doctype html>\n")
+
+
+@pytest.mark.parametrize("logger", ["wandb", "mlflow", "tensorboard"])
+def test_a_run_that_is_not_recorded_logs_nothing(logger, tmp_path):
+    program = [harness.PYTHON, harness.CASES / "logger_run.py", logger, tmp_path]
+    run = harness.bare(program, env={**ENVIRONMENT, "WANDB_SILENT": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}, check=True)
+    assert "logged 0" in run.stdout
+    assert not list(tmp_path.rglob("*.html"))

@@ -1,10 +1,13 @@
 """The files of the repository itself: one version in all of them, jobs and hooks that run its
-scripts, a page for PyPI, the numbers of the stable interfaces."""
+scripts, a page for PyPI and the files of a release, the numbers of the stable interfaces."""
 
+import io
 import os
 import re
 import shutil
 import subprocess
+import tarfile
+import zipfile
 
 import pytest
 import yaml
@@ -149,6 +152,69 @@ def test_only_relative_links_become_absolute(description):
     assert description.absolute(markdown, REPOSITORY, "1.0.0") == (
         f"[a]({REPOSITORY}/blob/v1.0.0/x.md#b) ![p](https://raw.githubusercontent.com/acme/tapelens/v1.0.0/p.png) "
         "[c](https://e.org/y) [here](#d)\n```\n[e](z.md)\n```\n")
+
+
+@pytest.fixture(name="release")
+def module_of_the_release(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/site")
+    import release
+    return release
+
+
+def test_the_notes_of_a_release_are_its_section_with_absolute_links(release):
+    changelog = "# Changelog\n\n## 1.1.0, 2026-12-01\n\n### Added\n\n- [top](docs/top.md)\n\n## 1.0.0, 2026-11-01\n\n- old\n"
+    assert release.notes(changelog, REPOSITORY, "1.1.0") == (
+        f"    pip install tapelens==1.1.0\n\n### Added\n\n- [top]({REPOSITORY}/blob/v1.1.0/docs/top.md)\n")
+    for wrong in ("1.0.0", "1.1"):
+        with pytest.raises(SystemExit):
+            release.notes(changelog, REPOSITORY, wrong)
+    with pytest.raises(SystemExit):
+        release.notes("# Changelog\n\n## 1.1.0, unreleased\n\n## 1.0.0, 2026-11-01\n\n- old\n", REPOSITORY, "1.1.0")
+
+
+def test_the_notes_of_this_tree_have_no_relative_link(release):
+    changelog = (harness.ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = release.notes(changelog, release.repository(), release.version())
+    assert "docs/top.md" in text and not release.relative_links(text)
+
+
+def packed(path, headers, text):
+    """A wheel or an sdist with only its metadata."""
+    body = "".join(f"{key}: {value}\n" for key, value in headers.items()) + f"\n{text}\n"
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr("tapelens-1.1.0.dist-info/METADATA", body)
+    else:
+        with tarfile.open(path, "w:gz") as sdist:
+            entry = tarfile.TarInfo("tapelens-1.1.0/PKG-INFO")
+            entry.size = len(body.encode())
+            sdist.addfile(entry, io.BytesIO(body.encode()))
+    return path
+
+
+@pytest.mark.parametrize("name", ["tapelens-1.1.0-py3-none-manylinux_2_34_x86_64.whl", "tapelens-1.1.0.tar.gz"])
+def test_a_package_that_must_not_be_published_is_found(release, tmp_path, name):
+    headers = {"Metadata-Version": "2.4", "Version": "1.1.0", "Project-URL": f"Source, {REPOSITORY}"}
+    package = tmp_path / name
+    assert list(release.faults(packed(package, headers, "[a](https://e.org) \u00e9"), "1.1.0")) == []
+    assert "is not of version 1.2.0" in next(release.faults(package, "1.2.0"))
+    for wrong, text, fault in [({"Version": "1.0.0"}, "a", "has version 1.0.0"), ({}, "[a](docs/a.md)", "docs/a.md"),
+                               ({}, '<img src="docs/a.png">', "docs/a.png"), ({}, "", "no long description")]:
+        (found,) = release.faults(packed(package, {**headers, **wrong}, text), "1.1.0")
+        assert fault in found
+    del headers["Project-URL"]
+    (found,) = release.faults(packed(package, headers, "a"), "1.1.0")
+    assert "[project.urls]" in found
+
+
+def test_a_tree_with_changes_is_not_released(tree):
+    for name in ("scripts/release", "scripts/common.sh", "cmake/TorchVersions.cmake"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(harness.ROOT / name, tree / name)
+    done = subprocess.run([tree / "scripts/release"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "changes that no commit has" in done.stdout and not (tree / "dist").exists()
+    done = subprocess.run([tree / "scripts/release", "--draft", "--no-build"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "dist/ must have wheels and one sdist" in done.stderr
 
 
 @pytest.mark.parametrize(("said", "path", "pattern"), [

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import termios
 import time
+import xml.etree.ElementTree as xml
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_screens_of_a_running_program_up_to_its_peak(target):
     last = top(target, "--once")
     assert "ended, exit code 0" in last.stdout and "step 40" in last.stdout
     assert peaks(last.stdout) == [recorded_peak(run)]
-    for words in ["parameter", "optimizer_state", "saved", "a step"]:
+    for words in ["parameters", "optimizer state", "saved for backward", "other live tensors", "Backward0.", "a step"]:
         assert words in last.stdout
 
 
@@ -214,6 +215,22 @@ def test_a_signal_restores_the_terminal(target, number):
     assert recording.end().code == 0
 
 
+def test_the_moving_picture_has_each_screen_as_text(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/screenshots")
+    import top as tool
+
+    colored = "\x1b[1m  cpu\x1b[0m <now>  \x1b[36m▃█\x1b[0m \x1b[32m█▌\x1b[0m"
+    svg = xml.fromstring(tool.picture([(0, [colored, "same"]), (1, ["two", "same"]), (1.1, ["three", "same"])]))
+    space = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in svg.iter(f"{space}text")] == ["cpu", "<now>", "same", "two", "three"]
+    assert [frame.get("class") for frame in svg.findall(f"{space}g")] == ["f", "f", "e"]
+    fills = [path.get("fill") for path in svg.iter(f"{space}path")]
+    assert fills == [tool.COLORS["36"]] * 2 + [tool.COLORS["32"]] * 2
+    committed = xml.fromstring((harness.ROOT / "docs/top.svg").read_text(encoding="utf-8"))
+    text = "\n".join(line.text for line in committed.iter(f"{space}text"))
+    assert "run.tapelens" in text and "saved for backward" in text and "recording  step " in text
+
+
 def test_record_live_draws_while_the_program_writes_elsewhere(target):
     log = target.parent / "log"
     command = ["sh", "-c", 'exec "$@" > "$0" 2>&1', log,
@@ -225,6 +242,24 @@ def test_record_live_draws_while_the_program_writes_elsewhere(target):
     *lines, last = log.read_text(encoding="utf-8").splitlines()
     assert lines == [str(step) for step in range(40)]
     assert last.startswith("tapelens: peak ")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_record_live_does_not_wait_for_a_terminal_that_takes_nothing(target, reads):
+    """The user stops the output by Ctrl-S (`reads`), or the other end of the connection reads nothing."""
+    log = target.parent / "log"
+    command = ["sh", "-c", 'exec "$@" > "$0" 2>&1', log,
+               *harness.recording(train(40), target, ["--live"], quiet=False)]
+    terminal = Terminal(command)
+    terminal.read_until(b"category")
+    if reads:
+        os.write(terminal.main, b"\x13")
+    until(lambda: "39\n" in log.read_text(encoding="utf-8"), "the program did not end")
+    until(lambda: terminal.process.poll() is not None, "tapelens record waits for the terminal", seconds=15)
+    code, restored = terminal.end()
+    assert code == 0 and restored
+    assert LEAVE in terminal.shown or not reads
+    assert "tapelens: peak " in log.read_text(encoding="utf-8")
 
 
 def test_record_live_leaves_a_terminal_of_the_program_alone(target):

@@ -166,6 +166,20 @@ TEST(Ranks, TheFirstThatDiedComesFirst) {
   EXPECT_EQ(job.ended_badly.front().first.summary.rank, 5);
 }
 
+TEST(Ranks, AProcessThatStillRanWhenItsRecordingWasMadeDidNotDie) {
+  std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
+  for (const size_t rank : {2, 3}) {
+    sources[rank].summary->processes[0].finished = false;
+    sources[rank].summary->processes[0].exit_code.reset();
+  }
+  sources[2].summary->processes[0].running = true;
+  const Job job = merged(std::move(sources));
+  EXPECT_EQ(end_text(job.ranks[2].summary), "still running");
+  EXPECT_EQ(end_text(job.ranks[3].summary), "died");
+  ASSERT_EQ(job.ended_badly.size(), 1u);
+  EXPECT_EQ(job.ended_badly[0].first.summary.rank, 3);
+}
+
 // The caller can choose another device type. The error for an absent type lists the device types of the recordings.
 TEST(Ranks, TheTypeOfDeviceCanBeChosen) {
   std::vector<RankFile> sources = sources_of(SyntheticRanks(8), 8);
@@ -333,6 +347,7 @@ TEST(Summary, SaysWhatTheRecordingSays) {
   EXPECT_EQ(first.host, "node0");
   EXPECT_EQ(second.mesh_coordinate, "tp=1");
   EXPECT_EQ(through_json(made).processes[1].mesh_coordinate, "tp=1");
+  EXPECT_FALSE(through_json(made).processes[1].running);
   EXPECT_EQ(first.steps, 3u);
   EXPECT_TRUE(first.finished);
   EXPECT_FALSE(second.finished);
