@@ -1,7 +1,6 @@
 #include "cli/spool_folder.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -129,18 +127,6 @@ std::string spools_of_process(pid_t pid, int& error) {
     if (setting.starts_with(kName)) return setting.substr(kName.size());
   }
   return {};
-}
-
-bool is_alive(pid_t pid) {
-  if (kill(pid, 0) != 0 && errno != EPERM) return false;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text, '\0');
-  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));  // a name may contain ')'
-  std::string field, state;
-  fields >> state;
-  for (int i = 0; i < 17; ++i) fields >> field;  // proc(5): the number of threads, 0 if all have ended
-  return state != "Z" || (field != "0" && field != "1");
 }
 
 std::vector<uint32_t> living_processes(const std::string& folder) {

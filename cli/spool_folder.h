@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/running_process.h"
 #include "trace/spool.h"
 #include "trace/spools_in.h"
 
@@ -23,6 +24,7 @@ struct SpoolFolder {
 // recording; otherwise keeps and reports them.
 SpoolFolder make_spool_folder(const std::string& output, const std::string& where, bool discard);
 
+using trace::is_alive;
 using trace::spools_in;
 
 // The state in a spool's header; `recording` if it has no header yet.
@@ -37,9 +39,6 @@ uint64_t failures_in(const std::string& spool);
 // The folder of spools that the environment of a process names; empty: it is not recorded. `error`: errno if its
 // environment cannot be read, else 0.
 std::string spools_of_process(pid_t pid, int& error);
-
-// Whether a process runs, of any user. One that has ended and waits for its parent does not.
-bool is_alive(pid_t pid);
 
 // Processes whose spools are not finished, and that still run.
 std::vector<uint32_t> living_processes(const std::string& folder);

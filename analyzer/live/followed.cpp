@@ -1,10 +1,8 @@
 #include "analyzer/live/followed.h"
 
-#include <signal.h>
-
-#include <cerrno>
 #include <utility>
 
+#include "trace/running_process.h"
 #include "trace/spool_writer.h"
 
 namespace tapelens::live {
@@ -16,8 +14,6 @@ namespace {
 // After so long without a new byte, a process that cannot be found has ended.
 constexpr std::chrono::seconds kQuiet{1};
 
-bool is_alive(uint32_t pid) { return pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
-
 }  // namespace
 
 Result<std::unique_ptr<Followed>> Followed::open(const std::string& path) {
@@ -27,7 +23,8 @@ Result<std::unique_ptr<Followed>> Followed::open(const std::string& path) {
 }
 
 bool Followed::poll() {
-  const bool was_alive = is_alive(tail_.pid());  // before the poll, which then reads all that it committed
+  // Before the poll, which then reads all that it committed.
+  const bool was_alive = tail_.pid() != 0 && is_alive(static_cast<pid_t>(tail_.pid()));
   uint64_t until = UINT64_MAX;
   if (was_alive && tail_.state() == SpoolState::recording) {
     const ClockAnchor now{ticks_now(), monotonic_ns()};
