@@ -48,7 +48,7 @@ trace::Result<live::LiveTarget> find_live_target(const std::string& name) {
   if (std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) {
     pid_t pid = 0;
     int ignored = 0;
-    std::from_chars(name.data(), name.data() + name.size(), pid);  // 0 if it is no pid
+    std::from_chars(name.data(), name.data() + name.size(), pid);  // 0: not a pid
     if (const std::string folder = spools_of_process(pid, ignored); !folder.empty()) return live::folder_target(folder);
     return trace::Error{"process " + name + " is not recorded, or is another user's", trace::ErrorKind::usage};
   }

@@ -19,9 +19,9 @@ namespace {
 using text::Json;
 
 // Limits on a page. It counts what they leave out.
-constexpr size_t kMostNodes = 4000;  // of all devices
+constexpr size_t kMostNodes = 4000;  // all devices together
 constexpr size_t kMostDevices = 16;
-constexpr size_t kMostRows = 200;                  // of a table; of all devices for tables of each
+constexpr size_t kMostRows = 200;                  // each table, or all tables of one kind
 constexpr unsigned kName = 160, kSentence = 1000;  // columns
 
 std::string shown(std::string_view text, unsigned columns = kSentence) {
@@ -44,7 +44,7 @@ Json growths_json() {
   return out;
 }
 
-// The widest nodes of the tree; what a node has besides is one more child.
+// The widest nodes of the tree. One more child of a node has the rest of its bytes.
 class DrawnNodes {
  public:
   DrawnNodes(const ModuleTree& tree, size_t most) : tree_(tree), place_(tree.size(), SIZE_MAX) {

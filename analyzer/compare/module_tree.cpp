@@ -29,7 +29,7 @@ class Side {
   struct Node {
     std::string_view name;
     bool is_module = true;
-    Bytes bytes;  // only of a holder
+    Bytes bytes;  // 0 for a module
     uint64_t allocations = 0;
     std::vector<uint32_t> children;  // in the order of the input
   };
@@ -54,7 +54,7 @@ class Side {
   const Node& node(uint32_t id) const { return nodes_[id]; }
   const std::vector<uint32_t>& leaves() const { return leaf_; }  // of each element of the input
   size_t size() const { return nodes_.size(); }
-  // kNone: there is no such child.
+  // kNone: the child does not exist.
   uint32_t find(uint32_t parent, const Node& like) const {
     const auto found = ids_.find({parent, like.is_module, like.name});
     return found == ids_.end() ? kNone : found->second;

@@ -25,7 +25,7 @@ class ModuleTree {
     std::string name;    // "attention", "encoder.{0-3}": modules with one child are one node with it
     std::string before;  // the name in `a` if it is another one, else empty
     bool is_module = true;
-    Bytes a, b;   // of the node and everything below it, of all of its layers
+    Bytes a, b;   // in all layers of the node, with everything below it
     Bytes width;  // in a picture: the sum of the larger of `a` and `b` of each holder. Children sum to it
     uint64_t allocations_a = 0, allocations_b = 0;
     uint64_t layers = 1;  // equal layers in this node, with those of its parents left out
@@ -56,8 +56,7 @@ class ModuleTree {
   std::vector<uint32_t> of_a_, of_b_;
 };
 
-// Of two recordings with full paths. If one is a baseline, of the rows: repeated layers are "*", and a module is the
-// one that allocated.
+// Two recordings have full paths. A baseline has rows: repeated layers are "*", and a module is the one that allocated.
 ModuleTree module_tree(const ComparedDevice& device);
 
 }  // namespace tapelens::compare

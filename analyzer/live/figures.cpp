@@ -18,7 +18,7 @@ namespace {
 
 using namespace text;
 
-// Empty: it is no save, or its field is not known.
+// Empty: not a save, or its field is not known.
 std::string field_of(const Names& names, const GroupKey& group) {
   const bool is_save =
       group.kind == HolderKind::save || group.kind == HolderKind::packed || group.kind == HolderKind::context;

@@ -58,7 +58,7 @@ class Photographer : public QObject {
     }
     take();
   }
-  // A picture shows the run as it is now. A card needs its recording.
+  // A picture shows the present state of the run. A card needs its recording.
   void look_at_run() {
     const LiveFigures* figures = window_.live().figures();
     if (done_ || !options_.card.isEmpty() || figures == nullptr || figures->devices.isEmpty()) return;

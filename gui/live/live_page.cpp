@@ -124,7 +124,7 @@ void LivePage::choose() {
 void LivePage::show_choices(const LiveFigures& figures) {
   const auto fill = [](QComboBox& box, const QStringList& names, size_t current) {
     box.setVisible(names.size() > 1);
-    // An open list stays as it is until the user chooses.
+    // An open list does not change until the user chooses.
     if (box.count() != names.size() || box.itemText(0) != names.value(0)) {
       box.clear();
       box.addItems(names);

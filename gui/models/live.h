@@ -22,7 +22,7 @@ struct LiveFigures {
   // No process has begun, or the shown one has used no device: the figures of the memory are zero then.
   QStringList processes;  // "pid 4242, rank 1"
   size_t process = 0;     // the shown one
-  QStringList devices;    // of the shown process
+  QStringList devices;    // devices of the shown process
   size_t device = 0;
   bool is_over = false;       // all processes have ended, and everything was read
   bool is_recording = false;  // the shown process
@@ -51,7 +51,7 @@ struct LiveFigures {
   struct Step {
     uint64_t number = 0;
     trace::Bytes peak, end;
-    std::optional<int64_t> change;  // of the end, from the step before
+    std::optional<int64_t> change;  // the end of the step minus that of the step before
     friend bool operator==(const Step&, const Step&) = default;
   };
   std::vector<Step> last_steps;  // the newest first
@@ -86,7 +86,7 @@ class LiveFollower : public QObject {
   void pass_on(std::shared_ptr<const LiveFigures> figures);
 
   const live::LiveTarget target_;
-  std::shared_ptr<const LiveFigures> figures_;  // of the window's thread
+  std::shared_ptr<const LiveFigures> figures_;  // used by the window's thread alone
 
   std::mutex lock_;  // guards what follows
   std::condition_variable woken_;

@@ -15,11 +15,11 @@ struct RangeFacts {
   Bytes begin, end;          // live bytes at the begin and at the end
   uint64_t allocations = 0;  // in the range, freed or not
   Bytes allocated;
-  uint64_t freed = 0;  // of these allocations, in the range
+  uint64_t freed = 0;  // these allocations, freed in the range
 
   // The allocations of the range that are alive at its end, by the operator and the line that made them.
   struct Group {
-    QString op, source, module;  // module: of the largest; empty: unknown
+    QString op, source, module;  // the module has the largest allocation; empty: unknown
     uint64_t allocations = 0;
     Bytes bytes;
     AllocationId largest;

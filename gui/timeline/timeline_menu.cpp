@@ -42,7 +42,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
   QToolTip::hideText();
   QPoint place = event->pos();
   AllocationId allocation = hit().allocation_at(place);
-  if (event->reason() == QContextMenuEvent::Keyboard) {  // of the selected allocation
+  if (event->reason() == QContextMenuEvent::Keyboard) {  // the menu of the selected allocation
     allocation = session_.view().allocation;
     const QRect block = hit().block_of(allocation);
     place = block.isEmpty() ? lanes_->curve.center() : block.center();

@@ -15,8 +15,8 @@ bool is_source_code(const QString& path);
 // unknown, or needs a terminal.
 QStringList editor_command(const QString& editor, const QString& path, int line);
 
-// With $VISUAL or $EDITOR, else the desktop's program for such files. False: neither can be started, or the file is no
-// source code.
+// Uses $VISUAL or $EDITOR, else the desktop's program for such files. False: neither starts, or the file is not source
+// code.
 bool open_in_editor(const QString& path, int line);
 
 }  // namespace tapelens::gui

@@ -107,8 +107,8 @@ uint64_t operations_each(Product product, const Factors& factors) {
   if (factors.element_bytes > 4) return kOfDouble;
   return product == Product::convolution || product == Product::recurrent ? kOfTf32 : kOfSingle;
 }
-// A GPU reads and writes each element once, whatever it computes: more than three passes are those of a CPU that
-// computes. The costly operators read more than one element for each result.
+// Memory limits a GPU, not the computation of an element, which is the reason for more than three passes on a CPU. The
+// costly operators read more than one element for each result.
 uint64_t passes_of_gpu(const Repeatable& op) { return op.is_costly ? 3 : op.passes > 3 ? 2 : op.passes; }
 // Bytes that a GPU reads while a kernel starts: about 2 microseconds, at 2 TB/s.
 constexpr uint64_t kStartOfKernel = uint64_t{4} << 20;

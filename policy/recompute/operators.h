@@ -33,12 +33,12 @@ Repeatable repeatable(std::string_view name);
 Product product(std::string_view name);
 
 enum class Machine : uint8_t { cpu, gpu };
-// The cost of an operator that is no product, for a result of so many bytes.
+// The cost of another operator, which has a result of so many bytes.
 uint64_t cost(const Repeatable& op, uint64_t bytes, Machine machine);
 // The arguments of a product.
 struct Factors {
   std::span<const std::span<const int64_t>> sizes;  // those of its tensors, in order
-  uint32_t element_bytes = 4;                       // of the first tensor
+  uint32_t element_bytes = 4;                       // an element of the first tensor
   Machine machine = Machine::cpu;
 };
 // The cost of a product. 0: the sizes do not fit such a product.

@@ -12,7 +12,7 @@ from tapelens._errors import UsageError
 from tapelens._recording import Process, Recording
 from tapelens._scalars import of_run, of_steps, process_of
 
-_MOST_METRICS = 1000  # of one request to MLflow: the limit of its server
+_MOST_METRICS = 1000  # in one request: the limit of MLflow's server
 
 
 def log_to_wandb(run: Any, recording: Recording | None = None, pid: int | None = None) -> int:

@@ -63,7 +63,7 @@ def of_run(process: Process, by_step: dict[int, dict[str, float]]) -> dict[str, 
             figures[f"{name}/avoidable_bytes"] = device["peak_bytes"] - report["advice"]["peak_after_all_bytes"]
         if device["reserved_peak_bytes"] is not None:
             figures[f"{name}/reserved_peak_bytes"] = device["reserved_peak_bytes"]
-        # The first step leaves gradients and the optimizer's state, which is no growth.
+        # The first step leaves gradients and the optimizer's state, which do not count as growth.
         growth = [by_step[step].get(f"memory/{device['device']}/growth_bytes") for step in sorted(by_step)[1:]]
         if known := [value for value in growth if value is not None]:
             figures[f"{name}/growth_bytes_per_step"] = statistics.median(known)

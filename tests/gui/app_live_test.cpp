@@ -136,7 +136,7 @@ TEST_F(Live, ClosesAndOpensOtherFiles) {
   EXPECT_FALSE(window_->live().is_following());
   EXPECT_TRUE(says("What held the peak?"));
 
-  // The name of the recording that is not there yet.
+  // The name of the future recording.
   follow(run.recording().toStdString());
   open(synthetic_recording());
   EXPECT_FALSE(window_->live().is_following());

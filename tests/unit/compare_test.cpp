@@ -172,7 +172,7 @@ TEST(TreeOfModules, EqualLayersAreOneAndTheRestIsSeenAlone) {
                              "Net.blocks.2.fc: parameters 0 20 x1 new", "Net.blocks.{0,1}.fc 20 40 x2 at least doubled",
                              "Net.blocks.{0,1}.fc: parameters 20 40 x1 at least doubled", "Net.head 3 2 x1 smaller",
                              "Net.head: parameters 3 2 x1 smaller"}));
-  EXPECT_EQ(tree.node(ModuleTree::kRoot).width, Bytes{5 + 60 + 3}) << "what was removed has its width too";
+  EXPECT_EQ(tree.node(ModuleTree::kRoot).width, Bytes{5 + 60 + 3}) << "removed contents have a width";
   EXPECT_EQ(tree.node_of_a(1), tree.node_of_a(2));
   EXPECT_EQ(tree.node_of_b(0), tree.node_of_a(1));
   EXPECT_NE(tree.node_of_b(2), tree.node_of_a(1));
