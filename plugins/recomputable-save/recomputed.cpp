@@ -219,9 +219,10 @@ void Recomputed::read_recipes(AllocationId allocation) {
   History& history = histories_[allocation.value];
   std::optional<Recipe> first;
   if (history.maker) {
-    ran(history.maker);
-    const bool is_costly = repeatable_[o.name[history.maker].value].is_costly;
-    if (!is_costly || first_.try_emplace(history.maker.value, allocation).first->second == allocation)
+    // The host counts and repeats an operator for its first output.
+    const bool is_first = first_.try_emplace(history.maker.value, allocation).first->second == allocation;
+    if (is_first) ran(history.maker);
+    if (is_first || !repeatable_[o.name[history.maker].value].is_costly)
       first = recipe_of(history.maker, allocation, false);
   }
   if (first) {

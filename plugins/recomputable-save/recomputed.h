@@ -146,7 +146,7 @@ class Recomputed {
   std::unordered_map<uint32_t, History> histories_;      // by allocation
   std::unordered_set<uint32_t> trained_;                 // allocations of parameters that require a gradient
   std::unordered_map<uint32_t, Gone> gone_;              // by allocation
-  std::unordered_map<uint32_t, AllocationId> first_;     // by costly operator: its first output
+  std::unordered_map<uint32_t, AllocationId> first_;     // by repeatable operator: its first output
   std::unordered_map<uint32_t, uint32_t> recomputed_;    // by allocation: the number of the version that was released
   std::unordered_map<uint32_t, Found*> kept_;            // by allocation: released costly values
   std::map<Version, Counted> counted_;
