@@ -120,7 +120,8 @@ SCALAR = 8  # a loss and its gradient may be alive at one peak and not at the ot
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("function, apply", FEWER)
 def test_so_many_bytes_are_saved_less(function, apply):
-    bare, rewritten = json.loads(run(function).stdout), json.loads(run(function, "--apply", apply).stdout)
+    # Small programs: the starts of kernels would be over the default budget.
+    bare, rewritten = (json.loads(run(function, *options).stdout) for options in ((), ("--apply", apply, "--recompute-budget", "100%")))
     saved, peak = FEWER[function, apply]
     assert bare["saved"] - rewritten["saved"] == saved
     assert abs(bare["peak"] - rewritten["peak"] - peak) <= SCALAR
