@@ -11,7 +11,7 @@ from test_cuda import has_cuda
 
 PROGRAM = harness.CASES / "cuda_rewrites.py"
 IMAGES = 4 * 8 * 128 * 128  # elements
-EAGER = ["--rewrite-min-bytes", "256", "--recompute-budget", "100%"]
+EAGER = ["--rewrite-min-bytes", "256", "--recompute-budget", "20%"]
 
 pytestmark = pytest.mark.skipif(not has_cuda(), reason="this PyTorch is built without CUDA")
 
@@ -121,7 +121,7 @@ SCALAR = 8  # a loss and its gradient may be alive at one peak and not at the ot
 @pytest.mark.parametrize("function, apply", FEWER)
 def test_so_many_bytes_are_saved_less(function, apply):
     # Small programs: the starts of kernels would be over the default budget.
-    bare, rewritten = (json.loads(run(function, *options).stdout) for options in ((), ("--apply", apply, "--recompute-budget", "100%")))
+    bare, rewritten = (json.loads(run(function, *options).stdout) for options in ((), ("--apply", apply, "--recompute-budget", "20%")))
     saved, peak = FEWER[function, apply]
     assert bare["saved"] - rewritten["saved"] == saved
     assert abs(bare["peak"] - rewritten["peak"] - peak) <= SCALAR
