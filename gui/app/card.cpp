@@ -75,7 +75,7 @@ Contents contents_of(const Subject& subject, const QSet<QString>& ticked) {
                                        : visible(report::source_text(first.source));
     // The change of an entry is known only with all entries before it fixed, not for any selection.
     out.fixes.push_back({place, visible(report::entry_title(advice, entry)),
-                         ticked.isEmpty() ? signed_text(Bytes{} - entry.change()) : QString()});
+                         ticked.isEmpty() ? signed_bytes(Bytes{} - entry.change()) : QString()});
   }
   return out;
 }

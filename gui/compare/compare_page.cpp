@@ -19,6 +19,7 @@
 
 #include "analyzer/text/format.h"
 #include "gui/compare/steps_curve.h"
+#include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/reading_pane.h"

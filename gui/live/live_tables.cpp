@@ -1,7 +1,6 @@
 #include "gui/live/live_tables.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "gui/models/facts.h"
 #include "gui/widgets/theme.h"
@@ -95,10 +94,7 @@ QVariant LiveSteps::data(const QModelIndex& index, int role) const {
     case end:
       return bytes_words(row.end);
     case change:
-      if (!row.change) return {};
-      return *row.change == 0 ? QStringLiteral("0 B")
-                              : (*row.change > 0 ? QStringLiteral("+") : QStringLiteral("-")) +
-                                    bytes_words(Bytes{std::abs(*row.change)});
+      return row.change ? QVariant(signed_bytes(Bytes{*row.change})) : QVariant();
     default:
       return {};
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "analyzer/report/categories.h"
 #include "analyzer/text/format.h"
+#include "gui/models/facts.h"
 #include "gui/models/session.h"
 #include "gui/models/visible_text.h"
 
@@ -86,11 +86,6 @@ double step_of(const Subject& subject, Time time) {
   const double length = static_cast<double>(std::max<int64_t>(when.end.ns - when.begin.ns, 1));
   return static_cast<double>(behind - 1 - steps.begin()) +
          std::clamp(static_cast<double>(time.ns - when.begin.ns) / length, 0.0, 1.0);
-}
-
-QString signed_bytes(Bytes bytes) {
-  if (bytes.value == 0) return bytes_text(bytes);
-  return (bytes.value < 0 ? "\u2212" : "+") + bytes_text(Bytes{std::abs(bytes.value)});
 }
 
 void CompareTable::show(std::vector<ComparedGroup> groups) {

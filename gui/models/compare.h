@@ -52,9 +52,6 @@ std::vector<int64_t> step_columns(const Subject& subject, double begin, double e
 // The position of a time on that axis.
 double step_of(const Subject& subject, Time time);
 
-// "+24.1 MiB", "−24.1 MiB", "0 B"
-QString signed_bytes(Bytes bytes);
-
 class CompareTable : public QAbstractTableModel {
   Q_OBJECT
  public:

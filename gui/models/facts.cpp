@@ -1,6 +1,7 @@
 #include "gui/models/facts.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/report/categories.h"
@@ -43,6 +44,10 @@ AllocationFacts::Save describe(const Document& document, const Process& p, model
 }  // namespace
 
 QString bytes_words(Bytes bytes) { return visible(text::bytes_text(bytes)); }
+QString signed_bytes(Bytes change) {
+  if (change == Bytes{}) return bytes_words(change);
+  return (change < Bytes{} ? "\u2212" : "+") + bytes_words(Bytes{std::abs(change.value)});
+}
 QString address_words(uint64_t address) { return "0x" + QString::number(address, 16); }
 QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool) {
   QString words = stream == 0 ? QStringLiteral("default stream") : "stream " + address_words(stream);

@@ -39,6 +39,7 @@ AllocationFacts facts_of(const Document& document, const Subject& subject, Alloc
                          size_t most = 200);
 
 QString bytes_words(Bytes bytes);
+QString signed_bytes(Bytes change);  // "+24.1 MiB", "−24.1 MiB", "0 B"
 QString address_words(uint64_t address);
 // "default stream", "stream 0x7, graph pool 1, pool 2": the stream and pools of a segment.
 QString pool_words(uint64_t stream, uint32_t graph_pool, uint32_t user_pool);

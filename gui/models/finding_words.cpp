@@ -1,5 +1,6 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/text/format.h"
+#include "gui/models/facts.h"
 #include "gui/models/findings_tree.h"
 #include "gui/models/visible_text.h"
 #include "plugins/builtin.h"
@@ -10,7 +11,6 @@ using advise::Entry;
 using advise::Finding;
 using check::FixKind;
 using model::Bytes;
-using text::bytes_text;
 
 int rewrite_level(const Finding& finding) {
   if (finding.fix.kind != FixKind::rewrite) return -1;
@@ -21,12 +21,6 @@ int rewrite_level(const Finding& finding) {
 
 namespace {
 constexpr QChar kTogether(0x00a0);  // a no-break space
-}
-
-QString signed_text(Bytes change) {
-  if (change == Bytes{}) return "0 B";
-  return change < Bytes{} ? QString::fromUtf8("−") + visible(bytes_text(Bytes{-change.value}))
-                          : "+" + visible(bytes_text(change));
 }
 
 QString where_text(const Finding& finding) {
@@ -74,9 +68,9 @@ QString guarantee_text(const Finding& finding) {
 QString change_text(const Finding& finding) {
   const Bytes alone = finding.peak_before - finding.peak_after;
   if (alone == Bytes{} && finding.retained_at_peak_with_all > Bytes{})
-    return signed_text(Bytes{} - finding.retained_at_peak_with_all).replace(' ', kTogether) + " with" + kTogether +
+    return signed_bytes(Bytes{} - finding.retained_at_peak_with_all).replace(' ', kTogether) + " with" + kTogether +
            "others";
-  return signed_text(Bytes{} - alone);
+  return signed_bytes(Bytes{} - alone);
 }
 
 }  // namespace tapelens::gui

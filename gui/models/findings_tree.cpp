@@ -7,6 +7,7 @@
 #include "analyzer/report/findings_text.h"
 #include "analyzer/report/next_commands.h"
 #include "analyzer/text/format.h"
+#include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 #include "policy/level.h"
 
@@ -180,7 +181,7 @@ QString FindingsTree::text(const QModelIndex& index) const {
     case title:
       return visible(is_entry ? report::entry_title(advice(), e) : f.title);
     case change:
-      return is_entry ? signed_text(Bytes{} - e.change()) : change_text(f);
+      return is_entry ? signed_bytes(Bytes{} - e.change()) : change_text(f);
     case after:
       return is_entry ? visible(bytes_text(e.peak_after)) : QString();
     case fixing:

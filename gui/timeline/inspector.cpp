@@ -127,7 +127,7 @@ QString range_of(const Interval& range, const RangeFacts* f) {
   };
   html += fact(QObject::tr("peak"), QObject::tr("%1 at %2").arg(bytes_words(f->peak), link(f->peak_time)));
   html += fact(QObject::tr("growth"), QObject::tr("%1: from %2 to %3")
-                                          .arg(signed_text(growth), bytes_words(f->begin), bytes_words(f->end))
+                                          .arg(signed_bytes(growth), bytes_words(f->begin), bytes_words(f->end))
                                           .toHtmlEscaped());
   html +=
       fact(QObject::tr("allocated"), QObject::tr("%1 in %2").arg(bytes_words(f->allocated), counted(f->allocations)));
@@ -245,7 +245,7 @@ QString summary_of(const Session& session) {
     html += row(QString("%1<a href='finding:%2'>%3</a>")
                     .arg(is_one ? faint(place) + "<br>" : QString(), visible(first.id),
                          visible(report::entry_title(advice, entry)).toHtmlEscaped()),
-                unbroken(signed_text(Bytes{} - entry.change())));
+                unbroken(signed_bytes(Bytes{} - entry.change())));
   }
   if (shown == 0) html += row(QObject::tr("Nothing lowers it by 1 %."), {});
   const Bytes after = advice.peak_after_all;

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "analyzer/text/format.h"
-#include "gui/models/compare.h"
+#include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/theme.h"
 

@@ -4,6 +4,7 @@
 #include <QAbstractItemModelTester>
 
 #include "gui/models/compare.h"
+#include "gui/models/facts.h"
 #include "tests/gui/support/recording.h"
 
 namespace tapelens::gui {
