@@ -246,13 +246,6 @@
   }
 
   const freedIn = (node) => node.blocks.reduce((sum, place) => sum + (freed.has(place) ? data.blocks[place][BYTES] : 0), 0);
-  const SVG = "http://www.w3.org/2000/svg";
-  function svg(tag, attributes, ...children) {
-    const made = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    made.append(...children);
-    return made;
-  }
 
   function describe(node) {
     const names = [];
