@@ -105,7 +105,7 @@ uint64_t operations_each(Product product, const Factors& factors) {
   if (factors.machine == Machine::cpu) return kOfCpu;
   if (factors.element_bytes <= 2) return kOfHalf;
   if (factors.element_bytes > 4) return kOfDouble;
-  return product == Product::convolution || product == Product::recurrent ? kOfTf32 : kOfSingle;
+  return product == Product::convolution ? kOfTf32 : kOfSingle;
 }
 // Memory limits a GPU, not the computation of an element, which is the reason for more than three passes on a CPU. The
 // costly operators read more than one element for each result.

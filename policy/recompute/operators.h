@@ -33,7 +33,7 @@ Repeatable repeatable(std::string_view name);
 Product product(std::string_view name);
 
 enum class Machine : uint8_t { cpu, gpu };
-// The cost of another operator, which has a result of so many bytes.
+// The cost of a result of so many bytes, of an operator that passes over memory. The cost of products is below.
 uint64_t cost(const Repeatable& op, uint64_t bytes, Machine machine);
 // The arguments of a product.
 struct Factors {
