@@ -166,6 +166,8 @@ void thread_begins(observe::Thread& thread);
 void thread_ends(observe::Thread& thread);
 // Whether operators must be observed with inputs and outputs.
 bool wants_calls();
+// Before any other observer looks at the operator's tensors: those that are without memory get their values.
+void give_memory(const at::RecordFunction& function);
 // Returns the value for OpenCall::rewrite_mark.
 uint32_t operator_begins(observe::Thread& thread, const at::RecordFunction& function, observe::OperatorName& name);
 void operator_ends(observe::Thread& thread, const at::RecordFunction& function, uint32_t mark);

@@ -52,6 +52,7 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
 }
 
 void begin_operator(Thread& thread, const at::RecordFunction& function, OpenCall& open_call, bool is_recorded) {
+  if (g_rewrites) rewrite::give_memory(function);
   open_call.name = function.name();
   OperatorName& name = operator_name(thread, function);
   // Python frames are between this operator and the enclosing one only if the latter may run Python.

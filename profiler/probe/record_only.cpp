@@ -36,6 +36,7 @@ namespace tapelens::rewrite {
 void thread_begins(observe::Thread&) {}
 void thread_ends(observe::Thread&) {}
 bool wants_calls() { return false; }
+void give_memory(const at::RecordFunction&) {}
 uint32_t operator_begins(observe::Thread&, const at::RecordFunction&, observe::OperatorName&) { return 0; }
 void operator_ends(observe::Thread&, const at::RecordFunction&, uint32_t) {}
 void sweep(ThreadState&) {}

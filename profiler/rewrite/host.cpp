@@ -11,7 +11,9 @@
 #include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
+#include "profiler/rewrite/arguments.h"
 #include "profiler/rewrite/attempt.h"
+#include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/offload.h"
 #include "profiler/rewrite/rematerialization.h"
@@ -98,28 +100,6 @@ bool is_asked_for(std::string_view id, Level level, const Save& save, bool whole
 
 // Calls and writes are followed for rematerialization.
 Attempted following() { return {recomputation(true).id, Level::recomputed}; }
-
-// Calls take(tensor) for each tensor of an argument: a tensor, or lists of tensors.
-template <class Take>
-void each_tensor(const c10::IValue& argument, const Take& take) {
-  if (argument.isTensor()) {
-    if (argument.toTensor().defined()) take(argument.toTensor());
-  } else if (argument.isList()) {
-    for (const c10::IValue& element : argument.toListRef()) {
-      if (!element.isTensor() && !element.isList()) break;
-      each_tensor(element, take);
-    }
-  }
-}
-
-template <class Take>
-void each_storage(const c10::IValue& argument, const Take& take) {
-  each_tensor(argument, [&](const at::Tensor& tensor) {
-    if (!tensor.has_storage()) return;
-    // A functorch wrapper answers for its wrapped tensor, and itself has no storage.
-    if (auto* storage = storage_of(tensor)) take(*storage);
-  });
-}
 
 void offer_save(ThreadState& state, torch::autograd::SavedVariable& saved, const Save& save,
                 const Candidates& candidates, Attempted& asked);
@@ -273,6 +253,7 @@ void sweep_waiting(ThreadState& state, size_t most) {
 }  // namespace
 
 void sweep(ThreadState& state) {
+  autocast_copies::forget_gone_sometimes();
   if (!state.waiting.empty()) sweep_waiting(state, kAskedAtOnce);
 }
 
@@ -342,6 +323,7 @@ void backward_ended(ThreadState& state) {
     versions::backward_ended();
     budget().backward_ended();
     forget_dead_versions();
+    autocast_copies::forget_gone();
   });
 }
 

@@ -10,6 +10,7 @@
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
+#include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite {
@@ -40,10 +41,11 @@ const OperatorTraits& facts_of(Thread& thread, const at::RecordFunction& functio
   return facts;
 }
 
-// OpenCall::rewrite_mark: bit 0 is always set; bit 1: ThreadState::calls has the operator; above: its start in
-// ThreadState::written.
+// OpenCall::rewrite_mark: bit 0 is always set; bit 1: ThreadState::calls has the operator; bit 2: kBeganUnderAutocast;
+// above: its start in ThreadState::written.
 constexpr uint32_t kMark = 1, kIsCall = 2;
-constexpr int kWrittenShift = 2;
+constexpr int kWrittenShift = 3;
+static_assert(autocast_copies::kBeganUnderAutocast == 1 << (kWrittenShift - 1));
 
 // Passes each save of a node to the host.
 class RewriteVisitor final : public observe::FieldVisitor {
@@ -121,6 +123,8 @@ void thread_ends(Thread& thread) {
   state.sweeps = 0;
 }
 
+void give_memory(const at::RecordFunction& function) { autocast_copies::give_memory(function); }
+
 uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, observe::OperatorName& name) {
   if (!wants_calls()) return kSeesAddresses ? kMark : 0;
   ThreadState& state = *thread.rewriting;
@@ -128,6 +132,7 @@ uint32_t operator_begins(Thread& thread, const at::RecordFunction& function, obs
   if (const auto use = streams::stream_use(); use != streams::StreamUse::ordinary) {
     for (const c10::IValue& input : function.inputs()) touch(use, input, false);
   }
+  if (follows_calls() && autocast_copies::is_autocast_on()) mark |= autocast_copies::kBeganUnderAutocast;
   const OperatorTraits& facts = facts_of(thread, function, name);
   if (facts.repeatable != nullptr && follows_calls()) {
     state.calls.push_back(begin(*facts.repeatable, function));

@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "profiler/observe/stack.h"
+#include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
@@ -43,13 +44,6 @@ void read(RecordedCall& call, size_t argument, const at::Tensor& tensor) {
   source.version = tensor.unsafeGetTensorImpl()->version_counter().current_version();
   if (!is_steady(*tensor.storage().unsafeGetStorageImpl())) source.copy();
   call.small.push_back(std::move(source));
-}
-
-std::unique_ptr<RecordedCall> the_same_as(std::shared_ptr<versions::Version> version, const Geometry& geometry) {
-  auto call = std::make_unique<RecordedCall>();
-  call->sources.push_back({std::move(version)});
-  call->large.push_back({0, geometry});
-  return call;
 }
 
 const torch::autograd::generated::GeluBackward0* gelu_node(const at::Tensor& output) {
@@ -112,6 +106,13 @@ bool is_cast_first(const at::Tensor& argument) {
 }
 
 }  // namespace
+
+std::unique_ptr<RecordedCall> equal_to(std::shared_ptr<versions::Version> version, const Geometry& geometry) {
+  auto call = std::make_unique<RecordedCall>();
+  call->sources.push_back({std::move(version)});
+  call->large.push_back({0, geometry});
+  return call;
+}
 
 size_t least_source() { return std::min<size_t>(recompute::kSmall, settings().min_bytes); }
 
@@ -228,15 +229,19 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   const Geometry& was = record.large.front().geometry;
   if (call.op->copies && record.sources.size() == 1 && record.small.empty() && was == made &&
       was.storage_bytes == made.storage_bytes) {
-    new_version(output, the_same_as(source, made));
+    new_version(output, equal_to(source, made));
     return;
   }
+  auto copy = autocast_copy(record, output);
+  StorageVersionPtr version;
   if (auto before = source->made_before(record)) {
-    new_version(output, the_same_as(std::move(before), made));
+    version = new_version(output, equal_to(std::move(before), made));
   } else {
     const uint64_t key = record.key();
-    source->made(new_version(output, std::move(call.record)), key);
+    version = new_version(output, std::move(call.record));
+    source->made(version, key);
   }
+  if (copy != nullptr) version->set_autocast_copy(std::move(copy));
 }
 
 namespace {

@@ -78,6 +78,9 @@ struct RecordedCall final : versions::Rematerialization {
   versions::ValuesPtr run(std::vector<Input> inputs) override;  // below autograd and autocast
 };
 
+// The recipe of a whole tensor with the values of another version.
+std::unique_ptr<RecordedCall> equal_to(std::shared_ptr<versions::Version> version, const Geometry& geometry);
+
 // A contiguous tensor that a cast to another type read.
 struct CastSource {
   StorageVersionPtr version;

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "profiler/observe/thread.h"
 #include "profiler/rewrite/attempt.h"
+#include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/geometry.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/offload.h"
@@ -88,7 +89,6 @@ struct Cleaning {
   }
 };
 
-StorageVersionPtr known_version(const c10::StorageImpl* storage);
 void expose(c10::StorageImpl& storage);
 
 template <class Storage>
@@ -176,13 +176,6 @@ c10::Storage share(Storage& storage) {
   return clone;
 }
 
-StorageVersionPtr known_version(const c10::StorageImpl* storage) {
-  Table& t = table();
-  const base::MutexLock guard(t.lock);
-  const auto at = t.versions.find(storage);
-  return at != t.versions.end() ? at->second : nullptr;
-}
-
 }  // namespace
 
 bool is_copy_on_write(const c10::StorageImpl& storage) {
@@ -190,6 +183,13 @@ bool is_copy_on_write(const c10::StorageImpl& storage) {
 }
 
 // ---- the table
+
+StorageVersionPtr known_version(const c10::StorageImpl* storage) {
+  Table& t = table();
+  const base::MutexLock guard(t.lock);
+  const auto at = t.versions.find(storage);
+  return at != t.versions.end() ? at->second : nullptr;
+}
 
 StorageVersionPtr find_version(const at::Tensor& tensor) {
   StorageVersionPtr version = known_version(storage_of(tensor));
@@ -369,7 +369,9 @@ void StorageVersion::set_rematerialization(std::unique_ptr<RecordedCall> call) {
   Version::set_rematerialization(std::move(call));
 }
 
-bool StorageVersion::has_values() const { return !storage_.expired() && counter_.current_version() == version_; }
+bool StorageVersion::has_values() const {
+  return !is_without_memory() && !storage_.expired() && counter_.current_version() == version_;
+}
 
 bool StorageVersion::is_steady() const {
   // A costly operator reads large sources, and other code may write one of them unseen.
@@ -419,13 +421,16 @@ versions::Version::Holders StorageVersion::holders() const {
   const auto& hooks = all_hooks();
   const c10::StorageImpl* storage = storage_of(as_saved(hooks.front()).tensor());
   if (storage->nbytes() != bytes()) return Holders::never_alone;  // resized
-  if (use_count(storage) != hooks.size()) return Holders::others_too;
+  const uint32_t in_cache = copy_ != nullptr ? copy_->references() : 0;
+  if (in_cache > 1 || use_count(storage) != hooks.size() + in_cache) return Holders::others_too;
   for (const auto* hook : hooks)
     if (as_saved(hook).tensor().use_count() != 1) return Holders::others_too;
   // The memory is returned to its stream, and read there before.
   if (stream_ && (streams::current(stream_->device()) != stream_ || streams::is_capturing(stream_->device())))
     return Holders::others_too;
-  return is_copy_on_write(*storage) ? Holders::never_alone : Holders::hooks;  // others have the same memory
+  if (is_copy_on_write(*storage)) return Holders::never_alone;  // others have the same memory
+  if (in_cache == 0) return Holders::hooks;
+  return copy_->is_only_cached() ? Holders::cache : Holders::others_too;
 }
 
 bool StorageVersion::is_worth(const recompute::Chain& chain, uint64_t cost) {
@@ -457,6 +462,7 @@ bool StorageVersion::is_right(const recompute::Chain& chain, bool is_compared) {
 
 void StorageVersion::follow(const StorageVersion& former) {
   stream_ = former.stream_;
+  if (former.has_reused_copies()) set_reused_copies();
   set_touched(former.touched());
 }
 

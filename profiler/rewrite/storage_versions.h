@@ -20,6 +20,7 @@
 
 namespace tapelens::rewrite {
 
+class AutocastCopy;
 struct RecordedCall;
 class SavedTensorHook;
 
@@ -54,11 +55,15 @@ inline const c10::Storage& storage_here(const versions::ValuesPtr& values) {
   return static_cast<const StorageValues&>(*values).memory().here();
 }
 
-class StorageVersion final : public versions::Version {
+class StorageVersion;
+using StorageVersionPtr = std::shared_ptr<StorageVersion>;
+
+class StorageVersion final : public versions::Version, public std::enable_shared_from_this<StorageVersion> {
  public:
   explicit StorageVersion(const at::Tensor& tensor);
   // The version of a storage that is left alone: only a mark.
   explicit StorageVersion(c10::StorageImpl& storage);
+  ~StorageVersion() override;
 
   // Call it before other threads have the version.
   void set_rematerialization(std::unique_ptr<RecordedCall> call);
@@ -68,6 +73,7 @@ class StorageVersion final : public versions::Version {
   bool is_of(const at::Tensor& tensor) const;
   bool is_storage_gone() const { return storage_.expired(); }
   bool is_storage(const c10::StorageImpl* storage) const { return storage_._unsafe_get_target() == storage; }
+  const c10::StorageImpl* storage_address() const { return storage_._unsafe_get_target(); }  // perhaps dead
   // The stream on which the storage was made; none: on the CPU.
   const std::optional<c10::Stream>& stream() const { return stream_; }
   // All hooks keep their tensors of this version; this is counted, with the reason.
@@ -86,7 +92,25 @@ class StorageVersion final : public versions::Version {
   // Continues the version of the same storage before it was written. Call it before other threads have this version.
   void follow(const StorageVersion& former);
 
+  // ---- autocast's copies of weights (autocast_copies.h)
+
+  // Call it before other threads have the version. Null: another tensor.
+  void set_autocast_copy(std::unique_ptr<AutocastCopy> copy);
+  // The storage lacks its memory: an operator is about to read it.
+  bool is_without_memory() const { return is_without_memory_.load(); }
+  // Makes the values again, in new memory of the storage, for a reader or before its weight is written. No effect if it
+  // has its memory. Throws if there is no memory; the program cannot read the storage then.
+  void give_memory();
+  // The storage is gone: nothing must come back for it.
+  void without_copy() noexcept;
+  StorageVersionPtr weight_of_copy() const;  // null: gone, or another tensor
+  // A weight whose copies have several readers.
+  bool has_reused_copies() const { return has_reused_copies_.load(std::memory_order_relaxed); }
+  void set_reused_copies() { has_reused_copies_.store(true, std::memory_order_relaxed); }
+
  private:
+  void before_write() override;
+  void released() noexcept override TAPELENS_REQUIRES(lock());
   bool has_values() const override;
   bool is_steady() const override TAPELENS_REQUIRES(lock());
   bool is_compared() const override TAPELENS_REQUIRES(lock());
@@ -102,6 +126,7 @@ class StorageVersion final : public versions::Version {
   void skipped(const char* reason) override TAPELENS_REQUIRES(lock());
   void failed() noexcept override TAPELENS_REQUIRES(lock());
 
+  void without_memory_ended() noexcept;
   // The rewrite that would release it, for counts.
   RewriteInfo released_by(const SavedTensorHook& hook) const;
 
@@ -112,12 +137,14 @@ class StorageVersion final : public versions::Version {
   std::atomic<const char*> touched_{nullptr};  // touch()
   std::vector<SavedTensorHook*, versions::PoolAllocator<SavedTensorHook*>> without_ TAPELENS_GUARDED_BY(lock());
   std::string_view rematerialized_by_;
+  std::unique_ptr<AutocastCopy> copy_;
+  std::atomic<bool> is_without_memory_{false}, has_reused_copies_{false};
 };
-using StorageVersionPtr = std::shared_ptr<StorageVersion>;
 
 // The version that a tensor holds. Versions of dead storages are removed from time to time.
-StorageVersionPtr find_version(const at::Tensor& tensor);  // null: not known
-StorageVersionPtr version_of(const at::Tensor& tensor);    // made if not known
+StorageVersionPtr find_version(const at::Tensor& tensor);          // null: not known
+StorageVersionPtr known_version(const c10::StorageImpl* storage);  // the newest, perhaps of a dead storage
+StorageVersionPtr version_of(const at::Tensor& tensor);            // made if not known
 // `call`: the call that made it; null: not known.
 StorageVersionPtr new_version(const at::Tensor& tensor, std::unique_ptr<RecordedCall> call);
 // A storage is about to be written: adds its version, if known, to `written`. After the write the version is

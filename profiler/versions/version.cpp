@@ -105,6 +105,7 @@ void Version::made(const std::shared_ptr<Version>& by_a_call, uint64_t key) {
 }
 
 void Version::about_to_be_written() {
+  before_write();
   const base::MutexLock guard(lock_);
   if (dependents_.count == 0 || !is_alive()) return;
   if (pin_ != nullptr && !pin_->is_shared()) return;
@@ -117,9 +118,7 @@ void Version::about_to_be_written() {
 
 bool Version::is_held_by_program() const { return is_kept_by_save_.load(std::memory_order_relaxed) || is_state(); }
 
-bool Version::is_state() const {
-  return is_kept_by_program_.load(std::memory_order_relaxed) || first_backward_ < backwards_ended();
-}
+bool Version::is_state() const { return is_kept_by_program() || first_backward_ < backwards_ended(); }
 
 bool Version::is_certain() const {
   if (is_pinned()) return true;
@@ -331,6 +330,7 @@ bool Version::may_be_released() const {
 bool Version::try_release_locked() {
   if (!may_be_released() || is_leaving()) return true;
   const Holders holders = this->holders();
+  if (holders == Holders::cache) return release_rematerializable();
   if (holders == Holders::hooks && !release_encoded() && !release_rematerializable() &&
       std::ranges::any_of(hooks_, [](const Hook* hook) { return hook->ways_.offload; }))
     is_leaving_.store(true, std::memory_order_relaxed);
@@ -370,24 +370,24 @@ bool Version::release_encoded() {
 }
 
 bool Version::release_rematerializable() {
-  if (rematerialization_ == nullptr ||
+  if (rematerialization_ == nullptr || is_refused_ ||
       std::ranges::none_of(hooks_, [](const Hook* hook) { return hook->ways_.rematerialize; }))
     return false;
   const auto chain = recompute::chain_of(View{}, *this, dependents_);
-  if (!chain) {
-    skipped("its inputs are not kept");
-    return false;
-  }
-  if (!is_worth(*chain, recompute::cost_of(*chain, dependents_))) {
-    skipped("over the recompute budget");
+  const char* reason = !chain                                                       ? "its inputs are not kept"
+                       : !is_worth(*chain, recompute::cost_of(*chain, dependents_)) ? "over the recompute budget"
+                                                                                    : nullptr;
+  if (reason != nullptr) {
+    is_refused_ = true;
+    skipped(reason);
     return false;
   }
   uint64_t copied = 0;
   // Another thread may have written or freed its inputs since chain_of().
   const uint32_t operators = recompute::operators_from(*chain, dependents_);
-  const char* reason = !pin_sources(operators, copied)                       ? "its inputs are not kept"
-                       : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
-                                                                             : nullptr;
+  reason = !pin_sources(operators, copied)                       ? "its inputs are not kept"
+           : !is_right(*chain, rematerialization_->is_compared_) ? "recomputed it has other bits"
+                                                                 : nullptr;
   if (reason != nullptr) {
     rematerialization_.reset();  // no pins may remain for it
     skipped(reason);
@@ -396,6 +396,7 @@ bool Version::release_rematerializable() {
   is_released_ = true;
   for (size_t i = 0; i < hooks_.size(); ++i)
     hooks_[i]->release(ReleaseKind::rematerialized, i == 0 ? bytes_ : 0, i == 0 ? copied : 0);
+  released();
   return true;
 }
 
@@ -446,6 +447,7 @@ Version::Leaving Version::leaving() {
     case Holders::hooks:
       return Leaving::ok;
     case Holders::others_too:
+    case Holders::cache:
       return Leaving::held;
     case Holders::never_alone:
       break;

@@ -204,7 +204,8 @@ class Version {
   void overwritten() { is_overwritten_.store(true, std::memory_order_relaxed); }
   bool is_overwritten() const { return is_overwritten_.load(std::memory_order_relaxed); }
   void kept_by_program() { is_kept_by_program_.store(true, std::memory_order_relaxed); }  // by a parameter
-  void kept_by_save() { is_kept_by_save_.store(true, std::memory_order_relaxed); }        // by a save without a hook
+  bool is_kept_by_program() const { return is_kept_by_program_.load(std::memory_order_relaxed); }
+  void kept_by_save() { is_kept_by_save_.store(true, std::memory_order_relaxed); }  // by a save without a hook
   // The content of the storage at another time is unknown.
   void leave_alone() { is_left_alone_.store(true, std::memory_order_relaxed); }
   bool is_left_alone() const { return is_left_alone_.load(std::memory_order_relaxed); }
@@ -275,8 +276,13 @@ class Version {
   virtual bool is_sole_holder(const Values& pin) const TAPELENS_REQUIRES(lock_) = 0;
   // Never null.
   virtual ValuesPtr copy(const Values& values) TAPELENS_REQUIRES(lock_) = 0;
-  enum class Holders : uint8_t { hooks, others_too, never_alone };
-  // Holders of the storage, which has hooks; never_alone: the answer stays.
+  // The program is about to write the storage.
+  virtual void before_write() TAPELENS_EXCLUDES(lock_) {}
+  // Its hooks dropped the storage, and it can be rematerialized.
+  virtual void released() noexcept TAPELENS_REQUIRES(lock_) {}
+  // never_alone: the answer stays. `cache`: only hooks and a cache, which can do without the memory (released()).
+  enum class Holders : uint8_t { hooks, others_too, never_alone, cache };
+  // Holders of the storage, which has hooks.
   virtual Holders holders() const TAPELENS_REQUIRES(lock_) = 0;
 
   // ---- other decisions
@@ -297,6 +303,8 @@ class Version {
   using Hooks = std::vector<Hook*, PoolAllocator<Hook*>>;
   const Hooks& all_hooks() const TAPELENS_REQUIRES(lock_) { return hooks_; }
   bool has_rematerialization() const TAPELENS_REQUIRES(lock_) { return rematerialization_ != nullptr; }
+  // In released(): keeps the way back until remove_reader().
+  void add_reader_of_released() TAPELENS_REQUIRES(lock_) { dependents_.add(bytes_, 0); }
   // Keeps nothing: for a comparison.
   ValuesPtr rematerialize() TAPELENS_REQUIRES(lock_) { return rematerialization_->make(false).values; }
 
@@ -348,6 +356,7 @@ class Version {
 
   mutable base::Mutex lock_;
   bool is_released_ TAPELENS_GUARDED_BY(lock_) = false;
+  bool is_refused_ TAPELENS_GUARDED_BY(lock_) = false;  // it is not rematerialized, which was counted
   Hooks hooks_ TAPELENS_GUARDED_BY(lock_);
   std::unique_ptr<Rematerialization> rematerialization_ TAPELENS_GUARDED_BY(lock_);
   // Versions made by calls that read this one first, by the calls' keys.

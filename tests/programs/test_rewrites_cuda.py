@@ -60,6 +60,17 @@ def test_a_stand_in_of_nans_reaches_no_gradient():
     same("values", "lossless", "--poison")
 
 
+COPIES = 2 * (8 * 1024 * 1024 + 64 * 1024)  # of eight weights and of the input, in bfloat16
+
+
+@pytest.mark.parametrize("function, fewer", [("weights_of_autocast", [COPIES] * 3),
+                                             ("weights_of_autocast_that_are_read_again", [COPIES, 0, 0, 0, 0, 0])])
+def test_copies_of_autocast_have_memory_while_they_are_read(function, fewer):
+    """A weight that is read again in its context keeps its copies from then on."""
+    bare, rewritten = ([int(line) for line in run(function, *options).stdout.split()] for options in ((), ("--apply", "bitwise", "--recompute-budget", "100%")))
+    assert [a - b for a, b in zip(bare, rewritten, strict=True)] == fewer
+
+
 # The reduction of the saved bytes at the begin of the backward, and the reduction of the peak. A tensor that the
 # backward decodes coexists with its encoding: the bits of a mask, or short indices. At each peak, one such tensor is
 # decoded.

@@ -104,6 +104,59 @@ TEST_F(Versions, WithoutAWayBackAStorageStays) {
   EXPECT_TRUE(saved->is_right());
 }
 
+// Autocast's copies of weights (profiler/rewrite/autocast_copies.h).
+TEST_F(Versions, ACacheGivesTheMemoryBackUntilItsNextReader) {
+  Tensor weight = tensor(7), copy = made_by(kRelu, {&weight});
+  weight.version->kept_by_program();
+  copy.version->is_cached = true;
+  const uint64_t value = copy.storage->memory->value;
+  const auto saved = save(copy);
+  StoragePtr reader = copy.storage;
+  EXPECT_FALSE(copy.version->try_release()) << "an operator reads it";
+  reader.reset();
+  EXPECT_TRUE(copy.version->try_release());
+  EXPECT_TRUE(saved->is_released());
+  EXPECT_EQ(copy.storage->memory, nullptr);
+  EXPECT_TRUE(saved->is_right());
+  copy.version->give_memory();
+  ASSERT_NE(copy.storage->memory, nullptr);
+  EXPECT_EQ(copy.storage->memory->value, value);
+  EXPECT_TRUE(saved->is_right());
+}
+
+TEST_F(Versions, ACacheHasTheOldValuesAfterItsSourceIsWritten) {
+  for (const bool is_saved : {true, false}) {
+    Tensor weight = tensor(7), copy = made_by(kRelu, {&weight});
+    weight.version->kept_by_program();
+    weight.version->cast = copy.version;
+    copy.version->is_cached = true;
+    const uint64_t value = copy.storage->memory->value;
+    auto saved = save(copy);
+    EXPECT_TRUE(copy.version->try_release());
+    if (!is_saved) saved.reset();  // its backward is over
+    EXPECT_TRUE(copy.version->is_without_memory());
+    write(weight, 9);
+    ASSERT_NE(copy.storage->memory, nullptr);
+    EXPECT_EQ(copy.storage->memory->value, value);
+    EXPECT_TRUE(!is_saved || saved->is_right());
+  }
+}
+
+TEST_F(Versions, ACacheKeepsWhatIsNotRecomputedAndTheReasonIsCountedOnce) {
+  rules_.is_worth = [](uint64_t, uint64_t, uint64_t) { return false; };
+  Tensor weight = tensor(7), copy = made_by(kRelu, {&weight});
+  weight.version->kept_by_program();
+  copy.version->is_cached = true;
+  FakeHook saved(copy.version, copy.storage, Encodes::never,
+                 Ways{.encode = false, .rematerialize = true, .offload = true});
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(copy.version->try_release());
+  EXPECT_FALSE(saved.is_released() || copy.version->is_leaving());
+  copy.storage.reset();
+  EXPECT_TRUE(copy.version->try_release());
+  EXPECT_TRUE(copy.version->is_leaving());
+  EXPECT_EQ(copy.version->reasons, std::vector<std::string>{"over the recompute budget"});
+}
+
 TEST_F(Versions, OneSaveWithoutAHookKeepsTheStorageForAll) {
   Tensor x = tensor(7);
   const auto saved = save(x, Encodes::exact);

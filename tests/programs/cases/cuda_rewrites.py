@@ -212,6 +212,23 @@ def copies():
     measured(forward)
 
 
+def weights_of_autocast(forwards=1):
+    """Prints the allocated bytes when each forward of a context has ended, for three contexts."""
+    net, x = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(8))).cuda(), torch.randn(64, 1024, device="cuda", requires_grad=True)
+    for _ in range(3):
+        losses = []
+        with torch.autocast("cuda", torch.bfloat16):
+            for _ in range(forwards):
+                losses.append(net(x).float().square().mean())
+                print(torch.cuda.memory_allocated())
+        sum(losses).backward()
+        net.zero_grad()
+
+
+def weights_of_autocast_that_are_read_again():
+    weights_of_autocast(forwards=2)
+
+
 def pooled():
     weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
     measured(lambda: F.max_pool2d(x + weight, 2).sum())

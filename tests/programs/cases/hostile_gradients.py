@@ -1,21 +1,15 @@
 """Gradients taken in ways that a rewrite could get wrong: hostile_gradients.py [NAME...]
 
-Each program runs several times, because Tapelens compares results in the first step and then decides. It prints one
-JSON line: its name, and for each round a digest of the result or the text of the raised error. The lines are the same
-with and without Tapelens."""
+hostile.py says what it prints."""
 
 import contextlib
 import copy
 import ctypes
 import ctypes.util
 import gc
-import hashlib
 import io
-import json
 import mmap
 import os
-import re
-import sys
 import tempfile
 import threading
 import warnings
@@ -28,36 +22,10 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrizations
 from torch.utils.checkpoint import checkpoint
 
+import hostile
+from hostile import CASES, N, case, changing, leaf, number, side, square, text_of
+
 warnings.simplefilter("ignore")
-torch.set_num_threads(1)
-CASES = {}
-CHANGING = {}
-N = 48  # a side
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
-
-
-def changing(function, name=None):
-    """A program that changes something between forward and backward if its argument is true. The first run has no
-    change, because Tapelens compares recomputed values in the first step. Each program has another `side()`: after one
-    difference, Tapelens no longer rewrites that chain of operators."""
-    CASES[name or function.__name__] = CHANGING[name or function.__name__] = function
-    return function
-
-
-def side():
-    return 60 + list(CASES).index(running)
-
-
-def leaf(*shape, dtype=torch.float32):
-    return torch.randn(*(shape or (N, N)), dtype=dtype, requires_grad=True)
-
-
-def square():
-    return leaf(side(), side())
 
 
 def net():
@@ -75,10 +43,6 @@ def error_of(function):
         return "no error"
     except Exception as error:
         return text_of(error)
-
-
-def text_of(error):
-    return f"{type(error).__name__}: {re.sub('0x[0-9a-f]+', '0x', str(error))[:600]}"
 
 
 def cheap(w):
@@ -1682,7 +1646,7 @@ def fewer_threads_in_the_backward_of_channels_last():
 def under_another_setting(kind, function):
     """rw_state.py: the forward and the backward run under another process-wide setting."""
     def run():
-        size = 7 * (4286 + list(CASES).index(running))
+        size = 7 * (4286 + number())
         torch.set_num_threads(2 if kind == "threads" else 1)
         try:
             scale = 1e-38 if kind == "denormals" else 1.0
@@ -2086,45 +2050,5 @@ def a_state_that_is_made_anew():
     return [w, average]
 
 
-# ---- output
-
-def digest(values):
-    if values is None:
-        return "nothing"
-    hashed, texts = hashlib.blake2b(digest_size=8), []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            value = value.detach()
-            value = (value.to_dense() if value.layout is not torch.strided else value).resolve_conj().resolve_neg()
-            hashed.update(repr((tuple(value.shape), value.stride(), value.dtype)).encode())
-            if value.numel():
-                hashed.update(value.contiguous().flatten().view(torch.uint8).numpy().tobytes())
-        else:
-            texts.append(str(value))
-            hashed.update(str(value).encode())
-    return " | ".join([hashed.hexdigest(), *texts])
-
-
-def answer(function):
-    torch.manual_seed(0)
-    try:
-        return digest(function())
-    except Exception as error:
-        return text_of(error)
-
-
-def main():
-    if "--list" in sys.argv:
-        print("\n".join(CASES))
-        return
-    global running
-    for name, function in CASES.items():
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
-            continue
-        running = name
-        rounds = [lambda change=change: function(change) for change in (False, False, True, True)] if name in CHANGING else [function] * 3
-        print(json.dumps([name, [answer(run) for run in rounds]]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    hostile.main()

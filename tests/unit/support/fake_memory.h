@@ -97,8 +97,34 @@ class FakeVersion final : public Version {
   bool gives_other_bits = false;
   bool compares = false, trusts = false;  // whether operators give the same bits again
 
+  // ---- a version that a cache has, too: one more reference to its storage
+  bool is_cached = false;
+  std::weak_ptr<FakeVersion> cast;  // a cached version that is made of this one
+  bool is_without_memory() const { return is_without_memory_; }
+  // A reader of the cache comes, or its source is about to be written.
+  void give_memory() {
+    {
+      const base::MutexLock guard(lock());
+      if (!is_without_memory_) return;
+      if (const StoragePtr storage = storage_.lock())
+        storage->memory = static_cast<const FakeValues&>(*rematerialize()).memory;
+      is_without_memory_ = false;
+    }
+    remove_reader();
+  }
+
  private:
-  bool has_values() const override { return !storage_.expired() && counter_->load() == at_; }
+  bool has_values() const override { return !is_without_memory_ && !storage_.expired() && counter_->load() == at_; }
+  void before_write() override {
+    if (const auto made = cast.lock()) made->give_memory();
+  }
+  void released() noexcept override {
+    const StoragePtr storage = storage_.lock();
+    if (!is_cached || storage == nullptr) return;
+    storage->memory.reset();
+    is_without_memory_ = true;
+    add_reader_of_released();
+  }
   bool is_steady() const override { return true; }
   bool is_compared() const override { return compares; }
   uint64_t checksum(const Values& values) const override {
@@ -123,7 +149,8 @@ class FakeVersion final : public Version {
   }
   Holders holders() const override {
     const StoragePtr storage = storage_.lock();
-    if (storage.use_count() - 1 != static_cast<long>(all_hooks().size())) return Holders::others_too;
+    const long others = storage.use_count() - 1 - static_cast<long>(all_hooks().size());
+    if (others != 0) return is_cached && others == 1 ? Holders::cache : Holders::others_too;
     return storage->memory.use_count() == 1 ? Holders::hooks : Holders::never_alone;
   }
   bool is_worth(const recompute::Chain& chain, uint64_t cost) override {
@@ -148,6 +175,7 @@ class FakeVersion final : public Version {
   const std::shared_ptr<std::atomic<uint32_t>> counter_;
   const uint32_t at_;
   const Rules& rules_;
+  std::atomic<bool> is_without_memory_{false};
 };
 using FakeVersionPtr = std::shared_ptr<FakeVersion>;
 
