@@ -128,10 +128,18 @@ class Advisor {
   }
 
  private:
-  // The occurrences of the group after the first step, in which the recompute budget is not decided.
+  size_t complete_steps() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(context_.steps, [](const Step& step) { return step.when.end != kNever; }));
+  }
+  // The first of the later half. The recompute budget is not decided in the first step, nor in the second one if chains
+  // of operators became longer by the first decision.
+  size_t settled_step() const { return (complete_steps() + 1) / 2; }
+
+  // The occurrences of the group in the settled steps.
   std::vector<Occurrence> later(const FoundGroup& group) const {
     const std::vector<Step>& steps = context_.steps;
-    const Time since = steps.size() > 1 && steps[1].when.end != kNever ? steps[1].when.begin : Time{0};
+    const Time since = complete_steps() > 1 ? steps[settled_step()].when.begin : Time{0};
     std::vector<Occurrence> found;
     std::ranges::copy_if(group.occurrences, std::back_inserter(found),
                          [&](const Occurrence& occurrence) { return occurrence.when.begin >= since; });
@@ -157,11 +165,11 @@ class Advisor {
         {std::string(scored.info.id), std::move(field), std::move(module), modules.size(), most_at_once(occurrences)});
   }
 
-  // From sums over the later steps to means.
+  // From sums over the settled steps to means.
   void average(RewrittenEffect& effect) const {
-    const std::vector<Step>& steps = context_.steps;
-    const int64_t complete = std::ranges::count_if(steps, [](const Step& step) { return step.when.end != kNever; });
-    const int64_t all = std::max<int64_t>(complete, 1), counted = complete > 1 ? complete - 1 : 1;
+    const auto complete = static_cast<int64_t>(complete_steps());
+    const int64_t all = std::max<int64_t>(complete, 1);
+    const int64_t counted = complete > 1 ? complete - static_cast<int64_t>(settled_step()) : 1;
     effect.repeated.ns /= counted;
     // Each share is one of all steps.
     effect.repeated_share *= static_cast<double>(all) / static_cast<double>(counted);

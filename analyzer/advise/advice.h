@@ -194,7 +194,7 @@ struct RewrittenEffect {
   };
   std::vector<Place> places;
   // The operators that run again in a step have this recorded duration, and this share of the step's estimated cost.
-  // They are means over all steps but the first, in which the recompute budget is not decided.
+  // They are means over the later half of the steps: the recompute budget is not decided before.
   Time repeated{};
   double repeated_share = 0;
   RewrittenRun run;

@@ -609,9 +609,13 @@ std::vector<Recomputed::Found> Recomputed::all() {
   for (const auto& [first, one] : asked) {
     const Version version{one->allocation,
                           version_at(one->allocation, context_.lifetimes.program_end(one->allocation))};
-    const bool was_made = one->again.begin < first;  // for another version
+    const bool was_made = one->again.begin < first;  // for another version, which has the cost
     one->most = make(version, *one, true, first).most;
-    if (was_made) one->most = p.allocations.bytes[one->allocation];
+    if (was_made) {
+      one->most = p.allocations.bytes[one->allocation];
+      one->cost = 0;
+      one->duration = {};
+    }
   }
   return found;
 }
