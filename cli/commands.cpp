@@ -14,6 +14,7 @@ constexpr Command kCommands[] = {
     {"top", "Follow the memory of a program while it is recorded", CommandGroup::record, "top", declare_top},
     {"dump", "Make a recording of a program that runs under record --on-demand", CommandGroup::record,
      "flight-recorder", declare_dump},
+    {"attach", "Record a Python program that already runs", CommandGroup::record, "attach", declare_attach},
     {"seal", "Recover the recording of a crashed run", CommandGroup::record, "seal", declare_seal},
     {"import", "Convert a memory snapshot of PyTorch to a recording", CommandGroup::record, "import", declare_import},
     {"report", "Report the memory at the peak and its holders", CommandGroup::read, "report", declare_report},

@@ -69,6 +69,7 @@ CommandFunction declare_ranks(CLI::App& sub);
 CommandFunction declare_export(CLI::App& sub);
 CommandFunction declare_check(CLI::App& sub);
 CommandFunction declare_view(CLI::App& sub);
+CommandFunction declare_attach(CLI::App& sub);
 CommandFunction declare_dump(CLI::App& sub);
 CommandFunction declare_seal(CLI::App& sub);
 CommandFunction declare_build_probe(CLI::App& sub);

@@ -4,6 +4,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/../cmake/TextHeader.cmake)
 set(TAPELENS_PYTHON_TEXTS
   profiler/observe/python_hooks.py
   profiler/observe/compiled_graphs.py
+  profiler/observe/attached.py
   profiler/record/float64.py
   profiler/record/activation_budget.py
   profiler/record/referrers.py

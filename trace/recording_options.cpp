@@ -1,7 +1,6 @@
 #include "trace/recording_options.h"
 
 #include <charconv>
-#include <cstdlib>
 
 #include "trace/variables.h"
 
@@ -94,10 +93,10 @@ Environment environment_of(const RecordingOptions& options) {
   return environment;
 }
 
-RecordingOptions recording_options_of_environment() {
+RecordingOptions recording_options_of(const char* (*setting)(const char* name)) {
   RecordingOptions options;
-  each_field(options, [](const char* name, auto& value) {
-    if (const char* text = getenv(name); text != nullptr && *text != '\0') take(text, value);
+  each_field(options, [&](const char* name, auto& value) {
+    if (const char* text = setting(name); text != nullptr && *text != '\0') take(text, value);
   });
   return options;
 }

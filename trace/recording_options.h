@@ -52,7 +52,8 @@ std::string text_of(const StepWindow& steps);
 using Environment = std::vector<std::pair<std::string, std::string>>;
 // Each variable of the contract. A variable without a value here must be removed from the child's environment.
 Environment environment_of(const RecordingOptions& options);
-// The options of this process. An empty or unreadable value counts as not set.
-RecordingOptions recording_options_of_environment();
+// The options of this process, from the values of their variables: those of getenv(), or of `tapelens attach`. An empty
+// or unreadable value counts as not set.
+RecordingOptions recording_options_of(const char* (*setting)(const char* name));
 
 }  // namespace tapelens::trace

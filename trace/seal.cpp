@@ -169,8 +169,10 @@ Result<SealSummary> seal(const SealOptions& options) {
       continue;
     }
     summary.spool_bytes += reader->file_bytes();
-    // With --marked a process may have recorded only memory; the report says so.
-    if (reader->operators() == 0 && information_value(*reader, "marked").empty()) continue;
+    // With --marked, or attached and without a step since, a process may have recorded only memory; the report says so.
+    const bool may_lack_operators =
+        !information_value(*reader, "marked").empty() || !information_value(*reader, "attached").empty();
+    if (reader->operators() == 0 && !may_lack_operators) continue;
     const int32_t rank = rank_of(*reader);
     if (options.ranks && !options.ranks->contains(rank)) {
       has_others = true;

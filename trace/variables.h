@@ -18,6 +18,14 @@
 #define TAPELENS_BUILT_PROBES "TAPELENS_BUILT_PROBES" /* the folder of probes that `tapelens build-probe` made */
 #define TAPELENS_QUIET "TAPELENS_QUIET"               /* print no messages in the process, about rewriting neither */
 
+/* Variables that `tapelens attach` passes in memory to a program that runs already. */
+#define TAPELENS_ATTACH "TAPELENS_ATTACH"              /* the number of this attach, for the names of its files */
+#define TAPELENS_LIBRARIES "TAPELENS_LIBRARIES"        /* the folder of the probes */
+#define TAPELENS_BEGAN_NS "TAPELENS_BEGAN_NS"          /* when the program began: ns since 1970 */
+#define TAPELENS_ATTACHED_INJECT ".attached-inject.so" /* names of copies of libraries, behind the number */
+#define TAPELENS_ATTACHED_PROBE ".attached-probe.so"
+#define TAPELENS_SAID "said" /* a file in the folder for the spools, with lines that the command line prints */
+
 /* Not a variable: a file in the folder for the spools, or in that of TAPELENS_TALLY. The command line creates it and
    reserves disk space for one sentence. The first process that cannot be recorded or rewritten writes the reason: '1'
    if it also printed the sentence to standard error, else '0', and then the sentence. */

@@ -175,6 +175,16 @@ OlderSteps older_steps(const Text& text, const Process& p) {
   return older;
 }
 
+std::optional<Process::Attached> attached(const Text& text, const Process& p) {
+  for (const Information& entry : p.information) {
+    if (text.string(entry.key) != "attached") continue;
+    const std::vector<uint64_t> found = numbers_of(text.string(entry.value));
+    if (found.size() != 2 || found[1] > static_cast<uint64_t>(INT64_MAX)) return Process::Attached{};
+    return Process::Attached{found[0], Bytes{static_cast<int64_t>(found[1])}};
+  }
+  return std::nullopt;
+}
+
 bool has_python(const Text& text) {
   return std::ranges::any_of(text.frame_file.ids(),
                              [&](FrameId frame) { return text.string(text.frame_file[frame]).ends_with(".py"); });
@@ -194,6 +204,7 @@ void load_facts(Tables& r, const Text& text, Process& p) {
   p.is_marked = informs("marked");
   p.lacks_variables = !p.is_imported && !informs("referrers") && p.variables.rows() == 0 && has_python(text);
   p.older = older_steps(text, p);
+  p.attached = attached(text, p);
   LoadedTable<table::Losses> lost;
   r.load(lost);
   for (size_t row = 1; row <= lost.rows() && r.is_sound(Table::losses); ++row)

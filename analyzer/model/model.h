@@ -226,6 +226,12 @@ struct Process {
   // Python without `record --referrers`, which would name the variables that hold tensors.
   bool lacks_variables = false;
   OlderSteps older;
+  // `tapelens attach` began the recording while the program ran: the tensors that it found alive then.
+  struct Attached {
+    uint64_t blocks = 0;
+    Bytes bytes{};
+  };
+  std::optional<Attached> attached;
   bool is_imported = false;  // imported (tapelens import) from a format without operators, nodes, saves and modules
   std::vector<Lost> lost;
   std::vector<LeftOut> left_out;

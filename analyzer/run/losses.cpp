@@ -114,6 +114,18 @@ Lost steps_left_out(const model::Process& process) {
   return {"steps_left_out", what, older.count, Time{0}, process.summary.pid, false};
 }
 
+// The memory that a recording of an attached program lacks.
+Lost before_attach(const model::Process& process) {
+  const model::Process::Attached& found = *process.attached;
+  std::string what = "the program ran before tapelens attach: the " +
+                     plural(found.blocks, "CPU tensor", "CPU tensors") + " (" + bytes_text(found.bytes) +
+                     ") that Python had then, and older GPU blocks, have no operator and no stack; older CPU memory "
+                     "that only C++ held, "
+                     "such as saves of a graph built before, is not counted";
+  if (process.operators.rows() == 0) what += "; no step ended afterwards, so only allocations were recorded";
+  return {"before_attach", what, std::max<uint64_t>(found.blocks, 1), Time{0}, process.summary.pid, false};
+}
+
 }  // namespace
 
 std::vector<Lost> losses_of(const model::Process& process) {
@@ -123,6 +135,7 @@ std::vector<Lost> losses_of(const model::Process& process) {
   }
   add(process.left_out, process.summary.pid, lost);
   if (process.older.count > 0) lost.push_back(steps_left_out(process));
+  if (process.attached) lost.push_back(before_attach(process));
   if (process.is_marked && process.started.ns == 0) {
     lost.push_back({"never_started",
                     "the program never called tapelens.start(), which tapelens record --marked waits for: only "

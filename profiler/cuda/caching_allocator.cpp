@@ -106,7 +106,7 @@ void traced(const TraceEntry& entry) {
     begin_watch(*attaching, attaching->next++);
     t_attaching = attaching;
   }
-  if (!listens_to(entry.device_)) return;
+  if (!record::is_recording() || !listens_to(entry.device_)) return;
   const auto stream = reinterpret_cast<uint64_t>(entry.stream_);
   const auto segment = [&](trace::SegmentChange change) {
     const trace::PoolNumbers pool = pool_of(entry.mempool_);

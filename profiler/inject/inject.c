@@ -5,6 +5,7 @@
 #include "profiler/inject/inject.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,9 +40,29 @@ static struct stat standard_error; /* at the start of the process; all zeros if 
 
 __attribute__((constructor)) static void look_at_standard_error(void) { fstat(STDERR_FILENO, &standard_error); }
 
+static const char* attached_settings; /* "NAME=VALUE", each with its zero, and an empty one; null: not attached */
+
+/* The value of a variable of trace/variables.h, from the environment. For an attached program, from the command line:
+ * the program's environment is unchanged. */
+static const char* setting(const char* name) {
+  if (attached_settings == NULL) return getenv(name);
+  const size_t bytes = strlen(name);
+  for (const char* one = attached_settings; *one != 0; one += strlen(one) + 1)
+    if (strncmp(one, name, bytes) == 0 && one[bytes] == '=') return one + bytes + 1;
+  return NULL;
+}
+
 static int is_set(const char* variable) {
-  const char* text = getenv(variable);
+  const char* text = setting(variable);
   return text != NULL && *text != 0;
+}
+
+/* Opens a file in the folder of spools or tallies; -1 on failure. */
+static int open_in(const char* folder_variable, const char* name, int flags) {
+  char path[4096];
+  const char* folder = setting(folder_variable);
+  if (folder == NULL || snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return -1;
+  return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 /* Returns whether the text was written to the original standard error. */
@@ -52,7 +73,18 @@ static int try_to_complain(const char* text, uint64_t bytes) {
   return write(STDERR_FILENO, text, bytes) >= 0;
 }
 
-static void complain(const char* text, uint64_t bytes) { try_to_complain(text, bytes); }
+/* The standard error of an attached program is not the user's who attached: the command line prints the lines. */
+static void complain(const char* text, uint64_t bytes) {
+  if (attached_settings == NULL) {
+    try_to_complain(text, bytes);
+    return;
+  }
+  const int file = open_in(TAPELENS_SPOOL, TAPELENS_SAID, O_WRONLY | O_CREAT | O_APPEND);
+  if (file < 0) return;
+  const ssize_t written = write(file, text, bytes);
+  (void)written;
+  close(file);
+}
 
 static void explain(const char* folder_variable, const char* text) {
   char line[TAPELENS_EXPLANATION_BYTES];
@@ -62,11 +94,7 @@ static void explain(const char* folder_variable, const char* text) {
     bytes = sizeof line - 1;
     line[bytes - 1] = '\n';
   }
-  char path[4096];
-  const char* folder = getenv(folder_variable);
-  const int has_path =
-      folder != NULL && snprintf(path, sizeof path, "%s/" TAPELENS_EXPLANATION, folder) < (int)sizeof path;
-  const int file = has_path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+  const int file = open_in(folder_variable, TAPELENS_EXPLANATION, O_RDWR);
   if (file < 0) {
     complain(line, (uint64_t)bytes);
     return;
@@ -74,9 +102,9 @@ static void explain(const char* folder_variable, const char* text) {
   flock(file, LOCK_EX); /* without the lock two processes may both print it */
   char already = 0;
   if (pread(file, &already, 1, 0) != 1 || already == 0) {
-    const char was_said = try_to_complain(line, (uint64_t)bytes) ? '1' : '0';
+    const int was_said = attached_settings == NULL && try_to_complain(line, (uint64_t)bytes);
     const size_t begin = strlen("tapelens: ");
-    line[begin - 1] = was_said;
+    line[begin - 1] = was_said ? '1' : '0';
     const ssize_t written = pwrite(file, line + begin - 1, (size_t)bytes - begin, 0);
     (void)written; /* if this fails, the command line prints its own reason */
   }
@@ -118,6 +146,8 @@ static void* real_function(enum tapelens_symbol symbol) {
   return function;
 }
 
+const char* tapelens_symbol_name(enum tapelens_symbol symbol) { return symbol_names[symbol]; }
+
 static void replace(enum tapelens_symbol symbol, void* function) {
   __atomic_store_n(&tapelens_slots[symbol], function, __ATOMIC_RELEASE);
 }
@@ -132,7 +162,11 @@ struct tapelens_inject_table tapelens_inject __attribute__((visibility("default"
                                                                                        NULL,
                                                                                        complain,
                                                                                        explain,
-                                                                                       0};
+                                                                                       0,
+                                                                                       setting,
+                                                                                       0,
+                                                                                       NULL,
+                                                                                       NULL};
 
 struct tapelens_marks tapelens_marks __attribute__((visibility("default"))) = {NULL, 0};
 
@@ -168,6 +202,50 @@ static int torch_root(char root[4096], void* function) {
 /* Converts the path of a list, probe-2.15.fits, to that of its probe. */
 static void probe_of(char* path) { memcpy(path + strlen(path) - 5, ".so", 4); }
 
+/* Copies the probe to the folder of the spools, because each attach loads a separate probe. */
+static int copy_probe(char path[4096]) {
+  char name[64];
+  snprintf(name, sizeof name, "%s" TAPELENS_ATTACHED_PROBE, setting(TAPELENS_ATTACH));
+  const int from = open(path, O_RDONLY | O_CLOEXEC);
+  const int to = from < 0 ? -1 : open_in(TAPELENS_SPOOL, name, O_WRONLY | O_CREAT | O_EXCL);
+  ssize_t copied = to < 0 ? -1 : 1;
+  while (copied > 0) copied = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
+  if (copied < 0 && to >= 0) { /* another file system */
+    char part[16384];
+    copied = lseek(from, 0, SEEK_SET) == 0 && ftruncate(to, 0) == 0 && lseek(to, 0, SEEK_SET) == 0 ? 1 : -1;
+    while (copied > 0) {
+      copied = read(from, part, sizeof part);
+      if (copied > 0 && write(to, part, (size_t)copied) != copied) copied = -1;
+    }
+  }
+  if (from >= 0) close(from);
+  if (to >= 0) close(to);
+  const int is_named = snprintf(path, 4096, "%s/%s", setting(TAPELENS_SPOOL), name) < 4096;
+  return copied == 0 && is_named;
+}
+
+/* Loads a probe. In a program that runs already it does not start by itself. */
+static void load(char path[4096], unsigned major, unsigned minor, const char* how) {
+  if (attached_settings != NULL && !copy_probe(path)) {
+    say("the probe for PyTorch %u.%u cannot be copied to %s: %s; the program runs %s", major, minor, path,
+        strerror(errno), how);
+    return;
+  }
+  void* probe = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (probe == NULL) {
+    say("the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s", major, minor, dlerror(), how);
+  }
+  if (attached_settings == NULL) return;
+  unlink(path);
+  void (*start)(const struct tapelens_inject_table*) =
+      probe == NULL ? NULL : (void (*)(const struct tapelens_inject_table*))dlsym(probe, TAPELENS_START);
+  if (start != NULL) {
+    start(&tapelens_inject);
+  } else if (probe != NULL) {
+    say("the probe for PyTorch %u.%u is from another version of Tapelens; the program runs %s", major, minor, how);
+  }
+}
+
 static void load_probe(void) {
   const int records = is_set(TAPELENS_SPOOL);
   const int rewrites = is_set(TAPELENS_REWRITE);
@@ -186,11 +264,13 @@ static void load_probe(void) {
   if (dladdr((void*)&load_probe, &self) == 0 || self.dli_fname == NULL) return;
   const char* slash = strrchr(self.dli_fname, '/');
   const int folder = slash ? (int)(slash - self.dli_fname) : 1;
-  if (snprintf(path, sizeof path, "%.*s/probe-%u.%u.fits", folder, slash ? self.dli_fname : ".", major, minor) >=
-      (int)sizeof path)
-    return;
+  const char* libraries = is_set(TAPELENS_ATTACH) ? setting(TAPELENS_LIBRARIES) : NULL;
+  const int length = libraries != NULL ? snprintf(path, sizeof path, "%s/probe-%u.%u.fits", libraries, major, minor)
+                                       : snprintf(path, sizeof path, "%.*s/probe-%u.%u.fits", folder,
+                                                  slash ? self.dli_fname : ".", major, minor);
+  if (length >= (int)sizeof path) return;
   const int has_root = torch_root(root, (void*)abi_version);
-  const char* built = getenv(TAPELENS_BUILT_PROBES);
+  const char* built = setting(TAPELENS_BUILT_PROBES);
   const int is_installed = access(path, R_OK) == 0;
   const enum tapelens_fit fit = is_installed && has_root ? tapelens_fits(path, root) : TAPELENS_FIT_UNKNOWN;
   enum tapelens_built found = TAPELENS_BUILT_NONE;
@@ -221,12 +301,29 @@ static void load_probe(void) {
     }
     return;
   }
-  if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL)
-    say("the probe for PyTorch %u.%u cannot be loaded: %s; the program runs %s", major, minor, dlerror(), how);
+  load(path, major, minor, how);
+}
+
+static char probe_wanted = 1;
+
+void tapelens_begin_attached(const char* settings, uint64_t bytes) {
+  char* copy = (char*)calloc(1, bytes + 2);
+  if (copy == NULL) return;
+  memcpy(copy, settings, bytes);
+  attached_settings = copy;
+  tapelens_inject.is_attached = 1;
+  const char* began = setting(TAPELENS_BEGAN_NS);
+  if (began != NULL) tapelens_inject.began_ns = strtoll(began, NULL, 10);
+  __atomic_store_n(&probe_wanted, 0, __ATOMIC_RELEASE); /* not at the next operator, on any thread */
+}
+
+int tapelens_load_probe(void) {
+  if (attached_settings == NULL) return 0;
+  load_probe();
+  return tapelens_inject.detach != NULL;
 }
 
 __attribute__((visibility("hidden"))) void* tapelens_resolve(unsigned symbol) {
-  static char probe_wanted = 1;
   const int first_operator = symbol == TAPELENS_step_callbacks || symbol == TAPELENS_step_callbacks_unless_empty;
   if (first_operator && __atomic_exchange_n(&probe_wanted, 0, __ATOMIC_ACQ_REL)) load_probe();
   void* now = __atomic_load_n(&tapelens_slots[symbol], __ATOMIC_ACQUIRE);

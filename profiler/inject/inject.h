@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 7
+#define TAPELENS_INJECT_VERSION 8
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,
@@ -51,7 +51,20 @@ struct tapelens_inject_table {
   /* The time when this library was loaded, before the program read any of its files: ns since 1970, by the clock of
    * file timestamps. */
   int64_t began_ns;
+  /* A variable of trace/variables.h; null or empty: not set. */
+  const char* (*setting)(const char* name);
+
+  /* ---- `tapelens attach` loaded this library into a running program (attach.c) */
+  int is_attached;
+  /* Called, if set, now and then outside of all locks: finds libraries that the program has loaded since. */
+  void (*look_again)(void);
+  /* The probe sets it when it records. It ends the recording and takes back what the probe changed. */
+  void (*detach)(void);
 };
+
+/* The function of a probe that starts it in a running program, with the table as argument. With LD_PRELOAD the probe
+ * finds the table, and starts by itself. */
+#define TAPELENS_START "tapelens_start"
 
 extern struct tapelens_inject_table tapelens_inject;
 

@@ -298,3 +298,4 @@ def watch_graphs(torch):
     for module in (torch._logging, sys.modules.get("torch._functorch._aot_autograd.graph_compile")):
         if getattr(module, "trace_structured", None) is original:
             module.trace_structured = traced
+            hooked.append((module, "trace_structured", original, traced))

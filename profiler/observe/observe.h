@@ -14,6 +14,11 @@ void watch_backward();
 void watch_cpp_programs();  // modules and optimizers of torch::nn and torch::optim
 void watch_resizes();       // of storages
 
+// For `tapelens attach`. Reports the memory of tensors that are alive already: record::adopted(). Requires the GIL.
+void adopt_alive(Thread& thread);
+// Removes the hooks of the Python part from PyTorch.
+void take_back_python_hooks();
+
 // Follow module calls even without a recording, because a plan of rewrites names modules. Set before the first hook.
 extern bool g_follows_modules;
 

@@ -111,6 +111,9 @@ Search search_begins(observe::SafePoint at);
 void search_ends();
 // A graph was compiled. The first `checked` of its saves go to save_for_backward().
 void graph_told(Thread& thread, long number, std::span<const observe::GraphSave> saves, size_t checked);
+// A storage that is older than the recording is alive. Returns its bytes if they are recorded from now on; 0 if they
+// are known already, or an allocator that is not watched made them.
+uint64_t adopted(Thread& thread, c10::StorageImpl& storage);
 // The program reads unknown bytes of a simulated GPU, inside the innermost operator of the thread.
 void value_read(Thread& thread);
 // A hook failed: its event is lost.

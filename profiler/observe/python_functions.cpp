@@ -69,6 +69,13 @@ PyObject* give_address(PyObject*, PyObject* arguments) {  // TensorImpl or Stora
       storage == nullptr ? nullptr : const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get());
 }
 
+// A tensor or storage that is older than the recording. Returns the bytes that are recorded from now on.
+PyObject* adopt(PyObject*, PyObject* arguments) {  // TensorImpl or StorageImpl, which
+  auto* storage = const_cast<c10::StorageImpl*>(storage_of(arguments, 0));
+  const uint64_t bytes = is_recording() && storage != nullptr ? record::adopted(this_thread(), *storage) : 0;
+  return python()->FromVoidPtr(reinterpret_cast<void*>(bytes));
+}
+
 PyObject* tell_information(PyObject*, PyObject* arguments) {  // key, value
   const Python& api = *python();
   const char* key = api.AsUTF8(api.GetTupleItem(arguments, 0));
@@ -137,6 +144,7 @@ PyMethodDef g_told[] = {
     {"tapelens_resized_role", tell_resized_role, kMethVarargs, nullptr},
     {"tapelens_variable", contained<tell_variable>, kMethVarargs, nullptr},
     {"tapelens_address", give_address, kMethVarargs, nullptr},
+    {"tapelens_adopt", contained<adopt>, kMethVarargs, nullptr},
     {"tapelens_information", tell_information, kMethVarargs, nullptr},
     {"tapelens_values", tell_values, kMethVarargs, nullptr},
     {"tapelens_part_values", tell_part_values, kMethVarargs, nullptr},

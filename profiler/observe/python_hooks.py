@@ -18,6 +18,7 @@ set_budget = None  # likewise: profiler/record/activation_budget.py
 look_for_variables = look_before_backward = None  # likewise: profiler/record/referrers.py
 watch_graphs = is_compilers_graph = None  # set if the process is recorded: compiled_graphs.py
 told_shardings = set()  # (tensor, its reported sharding)
+hooked = []  # handles of hooks on optimizers, and (module, name, PyTorch's function, ours): attached.py
 awaited = []  # (weak reference to an FSDPParam, name) of those not gathered yet
 
 
@@ -374,8 +375,8 @@ def install():
 
     if watch_graphs is not None:
         watch_graphs(torch)
-    optimizer.register_optimizer_step_pre_hook(guarded(before))
-    optimizer.register_optimizer_step_post_hook(guarded(after))
+    hooked.append(optimizer.register_optimizer_step_pre_hook(guarded(before)))
+    hooked.append(optimizer.register_optimizer_step_post_hook(guarded(after)))
     return module.Module._wrapped_call_impl.__code__
 
 

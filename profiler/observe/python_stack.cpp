@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "profiler/cpython/python.h"
 #include "profiler/observe/as_python.h"
+#include "profiler/observe/attached.py.h"
 #include "profiler/observe/compiled_graphs.py.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observe.h"
@@ -19,6 +20,7 @@
 #include "profiler/observe/python_functions.h"
 #include "profiler/observe/python_hooks.py.h"
 #include "profiler/observe/stack.h"
+#include "profiler/observe/unseen.h"
 
 namespace tapelens::observe {
 
@@ -199,6 +201,9 @@ void install(const Python& api, Interpreter& in) {
                       api.GetItemString(api.GetBuiltins(), wants_values ? "True" : "False"));
     Owned ran(api, api.RunString(kPythonHooks, kFileInput, globals, globals));
     if (ran && is_recording()) ran = Owned(api, api.RunString(kCompiledGraphs, kFileInput, globals, globals));
+    if (ran && g_inject->is_attached != 0) {
+      ran = Owned(api, api.RunString(kAttached, kFileInput, globals, globals));
+    }
     const char* more = is_recording() ? record::python_part() : nullptr;
     if (ran && more != nullptr) ran = Owned(api, api.RunString(more, kFileInput, globals, globals));
     in.learn = api.GetItemString(globals, "learn");
@@ -386,6 +391,29 @@ PyObject* hook_function(const char* name) {
   PyObject* const globals = in.globals;
   return globals == nullptr || in.failed ? nullptr : python()->GetItemString(globals, name);
 }
+
+namespace {
+
+// Unseen: the program's modes do not see the tensors' attributes that this reads.
+void call_unseen(Thread& thread, const char* name) {
+  const Python* api = python();
+  if (api == nullptr || !python_may_run(*api)) return;
+  const Gil gil(*api);
+  PyObject* const hook = hook_function(name);
+  if (hook == nullptr || api->ErrOccurred() != nullptr) return;
+  const Unseen unseen(*api, thread);
+  const AsPython as_python;
+  if (!Owned(*api, api->CallOneArg(hook, api->none, nullptr))) give_error_back(*api);
+}
+
+}  // namespace
+
+void adopt_alive(Thread& thread) {
+  stack_here(thread);  // installs the Python part
+  call_unseen(thread, "adopt_alive");
+}
+
+void take_back_python_hooks() { call_unseen(this_thread(), "take_back"); }
 
 bool is_line_in_stack(std::string_view file, uint32_t line) {
   const Python* api = python();

@@ -24,6 +24,7 @@ uint64_t steps_ended() {
 void optimizer_begins(Thread& thread, std::string_view name) { record::optimizer_begins(thread, name); }
 
 void optimizer_ends(Thread& thread, std::string_view name) {
+  if (g_inject->look_again != nullptr) g_inject->look_again();
   record::optimizer_ends(thread);
   const base::MutexLock guard(g_lock);
   if (g_first == nullptr) g_first = new std::string(name);

@@ -37,8 +37,9 @@ void finish(std::optional<int> exit_code) {
   observe::g_mode.store(Mode::off, std::memory_order_relaxed);
 }
 
-// Called by an exit handler: CUPTI may wait for locks, which is not allowed before _exit().
-void finish_at_exit(int exit_code) {
+// Called by an exit handler, and when `tapelens attach` detaches: CUPTI may wait for locks, which is not allowed before
+// _exit().
+void finish_in_order(std::optional<int> exit_code) {
   if (g_records && getpid() == g_process && mode() != Mode::off) {
     cuda::finish_device_memory();
     try {
@@ -77,9 +78,18 @@ void in_forked_child() {
   if (g_records) record::abandon_in_child();
 }
 
-void start() {
-  g_inject = static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"));
-  if (g_inject == nullptr || g_inject->version != TAPELENS_INJECT_VERSION) {
+// The hooks are taken back after this, by the preload library.
+void detach() {
+  if (getpid() != g_process) return;
+  finish_in_order({});
+  observe::take_back_python_hooks();
+  record::unwatch_allocations();
+}
+
+void start(const tapelens_inject_table* inject_table) {
+  g_inject = inject_table;
+  if (g_inject == nullptr) return;  // attach.c calls tapelens_start()
+  if (g_inject->version != TAPELENS_INJECT_VERSION) {
     // `say` needs that table.
     constexpr std::string_view kLine =
         "tapelens: the probe and the preload library are from different installations; the program runs without "
@@ -106,7 +116,7 @@ void start() {
   if (g_rewrites) watch_rewrites();
   pthread_atfork(nullptr, nullptr, in_forked_child);
   // Python finalizes before exit handlers run; frees by static objects after them are not recorded.
-  on_exit([](int status, void*) { finish_at_exit(status); }, nullptr);
+  on_exit([](int status, void*) { finish_in_order(status); }, nullptr);
   at_quick_exit([] { finish({}); });
   g_process = getpid();
   auto* inject = const_cast<tapelens_inject_table*>(g_inject);
@@ -114,17 +124,28 @@ void start() {
   inject->around_exec = around_exec;
   inject->holds_python = [] { return cpython::Gil::is_here() ? 1 : 0; };
   observe::g_mode.store(g_records ? record::first_mode() : Mode::rewrite, std::memory_order_relaxed);
+  // A program that runs already has looked for tapelens_mark() when it began, and found none.
   if (auto* marks = static_cast<struct tapelens_marks*>(dlsym(RTLD_DEFAULT, "tapelens_marks"))) {
     if (g_records && marks->started != 0) record::program_starts(thread);
     __atomic_store_n(&marks->answer, &mark, __ATOMIC_RELEASE);
   }
   if (g_simulates) watch_simulated_values();  // reports earlier events, so the recording must have begun
+  if (g_inject->is_attached != 0) {
+    inject->detach = detach;
+    observe::adopt_alive(thread);
+  }
 }
 
 // Must be last in the file, after all other static objects.
 const struct Start {
-  Start() { start(); }
+  Start() { start(static_cast<const tapelens_inject_table*>(dlsym(RTLD_DEFAULT, "tapelens_inject"))); }
 } g_start;
 
 }  // namespace
+
+// TAPELENS_START of inject.h.
+extern "C" __attribute__((visibility("default"))) void tapelens_start(const tapelens_inject_table* table) {
+  start(table);
+}
+
 }  // namespace tapelens::probe

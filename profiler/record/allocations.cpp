@@ -3,14 +3,17 @@
 // allocator.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
 #include "profiler/observe/observe.h"
+#include "profiler/observe/observers.h"
 #include "profiler/observe/stack.h"
 #include "profiler/observe/variables.h"
 #include "profiler/record/host_memory.h"
@@ -18,6 +21,7 @@
 #include "profiler/record/recorder.h"
 #include "profiler/record/searches.h"
 #include "profiler/record/storage.h"
+#include "trace/variables.h"
 
 namespace tapelens::record {
 namespace {
@@ -49,6 +53,7 @@ class WatchedAllocator final : public c10::Allocator {
   void copy_data(void* destination, const void* source, std::size_t count) const override {
     inner_->copy_data(destination, source, count);
   }
+  c10::Allocator* inner() const { return inner_; }
 
  private:
   c10::DataPtr allocate_or_note(size_t bytes) {
@@ -143,6 +148,42 @@ void write_foreign(ThreadState& thread, uint64_t address, uint64_t bytes, c10::D
   const uint8_t id = device_id(thread, device);
   thread.lane.write(
       trace::ForeignRecord{header<trace::ForeignRecord>(RecordKind::foreign, id), trace::ticks_now(), address, bytes});
+}
+
+namespace {
+
+// Whether an earlier attach recorded this memory. Its deleter is in that copy of the probe, and does nothing more.
+bool is_of_earlier_attach(c10::DeleterFnPtr deleter) {
+  Dl_info library;
+  return deleter != nullptr && dladdr(reinterpret_cast<void*>(deleter), &library) != 0 &&
+         library.dli_fname != nullptr && std::string_view(library.dli_fname).ends_with(TAPELENS_ATTACHED_PROBE);
+}
+
+}  // namespace
+
+uint64_t adopted(observe::Thread& thread, c10::StorageImpl& storage) {
+  c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
+  if (g_inner_deleter == nullptr || data.get() == nullptr || !data.device().is_cpu()) return 0;
+  if (data.get_context() != data.get() || data.get_deleter() == &memory_freed) return 0;
+  const c10::SymInt size = storage.sym_nbytes();
+  const uint64_t bytes = static_cast<uint64_t>(size.maybe_as_int().value_or(0));
+  if (bytes == 0) return 0;
+  // From here on its free is seen. Memory of another allocator has another deleter, and is foreign.
+  const c10::DeleterFnPtr deleter = data.get_deleter();
+  if (deleter != g_inner_deleter && !is_of_earlier_attach(deleter)) return 0;
+  if (!data.compare_exchange_deleter(deleter, &memory_freed)) return 0;
+  const uint64_t address = address_of(data.get());
+  is_alive(kCpuDevice, address, bytes);
+  thread.recording->lane.write(trace::AllocationRecord{
+      header<trace::AllocationRecord>(RecordKind::allocation, kCpuDevice), trace::ticks_now(), address, bytes});
+  return bytes;
+}
+
+void unwatch_allocations() {
+  if (g_watched != nullptr && c10::GetAllocator(c10::kCPU) == g_watched) {
+    c10::SetAllocator(c10::kCPU, g_watched->inner(), 255);
+  }
+  unwatch_pinned_memory();
 }
 
 void watch_allocations(ThreadState& thread) {

@@ -24,6 +24,7 @@ namespace {
 using trace::RecordKind;
 
 std::atomic<c10::DeleterFnPtr> g_pinned_deleter{nullptr};
+at::HostAllocator *g_pinned_inner = nullptr, *g_pinned_watched = nullptr;
 
 // The context of such memory is the allocator's block, which the allocator needs when a stream uses the memory: it must
 // stay. A freed block is known only by its context, so the addresses are kept here. The lock is a leaf, and is never
@@ -136,11 +137,20 @@ void watch_pinned_memory() {
   try {
     if (at::HostAllocator* inner = at::getHostAllocator(c10::kCUDA)) {
       // With the priority of PyTorch's own: an allocator that the program registers, now or later, stays in place.
-      at::setHostAllocator(c10::kCUDA, new WatchedHostAllocator(*inner));
+      g_pinned_inner = inner;
+      g_pinned_watched = new WatchedHostAllocator(*inner);
+      at::setHostAllocator(c10::kCUDA, g_pinned_watched);
     }
   } catch (const std::exception& failed) {
     observe::say(std::string("pinned memory cannot be watched: ") + failed.what());
   }
+}
+
+void unwatch_pinned_memory() try {
+  if (g_pinned_watched != nullptr && at::getHostAllocator(c10::kCUDA) == g_pinned_watched) {
+    at::setHostAllocator(c10::kCUDA, g_pinned_inner);
+  }
+} catch (const std::exception&) {  // no allocator is registered any more
 }
 
 }  // namespace tapelens::record

@@ -34,7 +34,7 @@ const trace::RecordingOptions& options() {
 }
 
 bool open() {
-  g_options = new trace::RecordingOptions(trace::recording_options_of_environment());
+  g_options = new trace::RecordingOptions(trace::recording_options_of(observe::g_inject->setting));
   const trace::RecordingOptions& wanted = *g_options;
   if (wanted.spool.empty()) return false;
   observe::g_stacks = {.python = wanted.stacks.python, .native = wanted.stacks.cpp};

@@ -28,5 +28,7 @@ void abandon_in_child();  // after fork
 
 // The part of begin() that wraps LibTorch's allocator (allocations.cpp).
 void watch_allocations(ThreadState& thread);
+// Gives LibTorch its own allocators back, for later allocations. No effect if the program has registered others.
+void unwatch_allocations();
 
 }  // namespace tapelens::record

@@ -27,6 +27,7 @@ void write_allocation(observe::Thread& thread, uint8_t device, uint64_t address,
 void memory_freed(void* data);          // the deleter of every watched allocation (allocations.cpp)
 void pinned_memory_freed(void* block);  // the same for pinned memory (pinned_memory.cpp)
 void watch_pinned_memory();             // called once, when the recording begins
+void unwatch_pinned_memory();           // LibTorch has its own allocator again
 // The address that names a parameter in the recording: its storage's. For a wrapper subclass, which has no storage,
 // that of its first inner tensor, once reported (roles.cpp).
 uint64_t parameter_address(ThreadState& thread, const c10::TensorImpl& parameter);
