@@ -4,8 +4,10 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMouseEvent>
 #include <QSignalBlocker>
 #include <QTableView>
 #include <QToolButton>
@@ -14,6 +16,7 @@
 #include <array>
 
 #include "analyzer/text/format.h"
+#include "gui/models/folded_rows.h"
 #include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -31,6 +34,7 @@ PeakList::PeakList(QWidget* parent)
     : QWidget(parent),
       table_(new PeakTable(this)),
       rows_(new PeakRows(*table_, this)),
+      folded_(new FoldedRows(*table_, *rows_, this)),
       filter_(new QLineEdit(this)),
       group_(new QToolButton(this)),
       count_(new QLabel(this)),
@@ -42,7 +46,7 @@ PeakList::PeakList(QWidget* parent)
   group_->setToolTip(QStringLiteral("Show all groups again"));
   group_->hide();
   count_->setForegroundRole(QPalette::PlaceholderText);
-  set_up_table(*view_, *rows_, QStringLiteral("Allocations that were alive"), fontMetrics().height() + kGap);
+  set_up_table(*view_, *folded_, QStringLiteral("Allocations that were alive"), fontMetrics().height() + kGap);
   view_->sortByColumn(PeakTable::bytes, Qt::DescendingOrder);
   view_->horizontalHeader()->setSectionsMovable(true);
   for (int column = 0; column < PeakTable::kColumns; ++column)
@@ -53,6 +57,7 @@ PeakList::PeakList(QWidget* parent)
     view_->horizontalHeader()->moveSection(view_->horizontalHeader()->visualIndex(column), place++);
   }
   view_->viewport()->installEventFilter(this);
+  view_->installEventFilter(this);
   nothing_ = new QLabel(view_->viewport());
   nothing_->setAlignment(Qt::AlignCenter);
   nothing_->setForegroundRole(QPalette::PlaceholderText);
@@ -100,9 +105,21 @@ void PeakList::add_menu(Session& session) {
     if (current() != 0) Q_EMIT timelineWanted(current());
   });
   view_->addAction(show);
-  add_context_menu(*view_, &session, [&session](const QModelIndex& row) {
-    return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+  auto* open = new QAction(QStringLiteral("Open or close the group\tRight, Left"), view_);
+  connect(open, &QAction::triggered, this, [this] {
+    const QModelIndex at = view_->currentIndex();
+    if (at.isValid() && folded_->is_group(at.row())) open_group(at, !folded_->is_open(at.row()));
   });
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, open,
+          [this, open](const QModelIndex& now) { open->setVisible(now.isValid() && folded_->is_group(now.row())); });
+  open->setVisible(false);
+  view_->addAction(open);
+  add_context_menu(
+      *view_, &session,
+      [&session](const QModelIndex& row) {
+        return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+      },
+      rows_);
 }
 
 uint32_t PeakList::current() const { return view_->currentIndex().data(PeakTable::allocation_role).toUInt(); }
@@ -159,9 +176,13 @@ void PeakList::count() {
 void PeakList::select(uint32_t allocation) {
   selected_ = allocation;
   const int row = allocation == 0 ? -1 : table_->row_of(allocation);
-  const QModelIndex at = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
-  if (at.isValid() && at.row() == view_->currentIndex().row()) return view_->scrollTo(at);
+  const QModelIndex source = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
+  // The row of a group is its first allocation's too.
+  if (source.isValid() && view_->currentIndex().isValid() && current() == allocation)
+    return view_->scrollTo(view_->currentIndex());
   const QSignalBlocker quiet(this);
+  folded_->reveal(source);
+  const QModelIndex at = folded_->mapFromSource(source);
   if (!at.isValid()) {
     view_->clearSelection();
     view_->setCurrentIndex({});
@@ -173,7 +194,7 @@ void PeakList::select(uint32_t allocation) {
   view_->scrollTo(at, QAbstractItemView::PositionAtCenter);
 }
 
-uint32_t PeakList::first() const { return rows_->index(0, 0).data(PeakTable::allocation_role).toUInt(); }
+uint32_t PeakList::first() const { return folded_->index(0, 0).data(PeakTable::allocation_role).toUInt(); }
 
 void PeakList::focus_filter() {
   filter_->setFocus(Qt::ShortcutFocusReason);
@@ -184,8 +205,28 @@ QByteArray PeakList::save_columns() const { return view_->horizontalHeader()->sa
 
 void PeakList::restore_columns(const QByteArray& state) { view_->horizontalHeader()->restoreState(state); }
 
+bool PeakList::open_group(const QModelIndex& at, bool is_open) {
+  if (!at.isValid() || !folded_->is_group(at.row()) || folded_->is_open(at.row()) == is_open) return false;
+  folded_->set_open(at.row(), is_open);
+  return true;
+}
+
 bool PeakList::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Resize) nothing_->setGeometry(view_->viewport()->rect());
+  if (event->type() == QEvent::KeyPress) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    const bool is_right = key->key() == Qt::Key_Right;
+    if (key->modifiers() == Qt::NoModifier && (is_right || key->key() == Qt::Key_Left))
+      if (open_group(view_->currentIndex(), is_right)) return true;
+  }
+  if (event->type() == QEvent::MouseButtonPress && watched == view_->viewport()) {
+    const QPoint place = static_cast<QMouseEvent*>(event)->position().toPoint();
+    const QModelIndex at = view_->indexAt(place);
+    const int mark = fontMetrics().averageCharWidth() * 3;
+    if (at.column() == PeakTable::what && place.x() < view_->visualRect(at).left() + mark &&
+        folded_->is_group(at.row()))
+      if (open_group(at, !folded_->is_open(at.row()))) return true;
+  }
   return QWidget::eventFilter(watched, event);
 }
 

@@ -14,6 +14,7 @@ class QToolButton;
 
 namespace tapelens::gui {
 
+class FoldedRows;
 class Session;
 
 class PeakList : public QWidget {
@@ -25,6 +26,7 @@ class PeakList : public QWidget {
   void add_menu(Session& session);
   void show_peak(std::shared_ptr<const report::Peak> peak);
   const PeakTable& table() const { return *table_; }
+  // All rows that the filter keeps. The view shows them with equal ones folded.
   const PeakRows& rows() const { return *rows_; }
   PeakRows& rows() { return *rows_; }
   // Shows only the rows of a group, with its name; an empty name: all rows.
@@ -52,9 +54,11 @@ class PeakList : public QWidget {
   void count();
   void prepare();
   uint32_t current() const;
+  bool open_group(const QModelIndex& at, bool is_open);
 
   PeakTable* table_;
   PeakRows* rows_;
+  FoldedRows* folded_;
   QLineEdit* filter_;
   QToolButton* group_;
   QLabel* count_;

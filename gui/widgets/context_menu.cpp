@@ -119,7 +119,7 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
   add_line(menu, session, target.line);
 }
 
-void add_context_menu(QAbstractItemView& view, Session* session, RowTarget target) {
+void add_context_menu(QAbstractItemView& view, Session* session, RowTarget target, QAbstractItemModel* all) {
   const auto add = [&](const QString& text, const QKeySequence& keys, auto&& run) {
     auto* action = new QAction(text, &view);
     action->setShortcut(keys);
@@ -130,7 +130,8 @@ void add_context_menu(QAbstractItemView& view, Session* session, RowTarget targe
   add(QObject::tr("Copy row"), QKeySequence::Copy, [&view] {
     if (view.currentIndex().isValid()) QGuiApplication::clipboard()->setText(row_text(view.currentIndex()));
   });
-  add(QObject::tr("Copy all as CSV"), {}, [&view] { QGuiApplication::clipboard()->setText(csv_text(*view.model())); });
+  add(QObject::tr("Copy all as CSV"), {},
+      [&view, all] { QGuiApplication::clipboard()->setText(csv_text(all != nullptr ? *all : *view.model())); });
   view.setContextMenuPolicy(Qt::CustomContextMenu);
   QObject::connect(&view, &QWidget::customContextMenuRequested, &view,
                    [&view, session, target = std::move(target)](const QPoint& place) {

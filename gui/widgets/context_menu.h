@@ -6,6 +6,7 @@
 
 #include "gui/models/session.h"
 
+class QAbstractItemModel;
 class QAbstractItemView;
 class QMenu;
 
@@ -27,8 +28,9 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
 
 // Gives a table or tree the menu: the actions of the view, the copies of the cell, the row and the table, and the
 // entries of the row's target, if `target` is given. Ctrl+C copies the row; the Menu key opens the menu of the current
-// row.
+// row. `all`: the table to copy as a whole, if the view shows it in another form; it outlives the view.
 using RowTarget = std::function<ContextTarget(const QModelIndex&)>;
-void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {});
+void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {},
+                      QAbstractItemModel* all = nullptr);
 
 }  // namespace tapelens::gui
