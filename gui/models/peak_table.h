@@ -78,7 +78,11 @@ class PeakRows : public QSortFilterProxyModel {
  private:
   PeakTable& table_;
   FilterWords typed_;
-  std::vector<std::string> wanted_, left_out_;
+  struct Word {
+    std::string text;
+    bool is_whole = false;
+  };
+  std::vector<Word> wanted_, left_out_;
   std::vector<bool> shown_;
 };
 

@@ -79,7 +79,7 @@ PeakList::PeakList(QWidget* parent)
   connect(filter_, &QLineEdit::textEdited, this, [this](const QString& text) {
     rows_->set_filter(text);
     count();
-    select(selected_);
+    select(selected_, false);
     Q_EMIT filterTyped(text);
   });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -146,7 +146,7 @@ void PeakList::restrict_to(const QString& name, std::vector<bool> shown) {
   group_->setToolTip(QStringLiteral("Only in %1\nPress to show all groups again").arg(name));
   rows_->set_shown(std::move(shown));
   count();
-  select(selected_);
+  select(selected_, false);
 }
 
 QString PeakList::filter() const { return filter_->text(); }
@@ -173,7 +173,7 @@ void PeakList::count() {
   nothing_->setVisible(shown == 0 && table_->peak() != nullptr);
 }
 
-void PeakList::select(uint32_t allocation) {
+void PeakList::select(uint32_t allocation, bool opens) {
   selected_ = allocation;
   const int row = allocation == 0 ? -1 : table_->row_of(allocation);
   const QModelIndex source = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
@@ -181,7 +181,7 @@ void PeakList::select(uint32_t allocation) {
   if (source.isValid() && view_->currentIndex().isValid() && current() == allocation)
     return view_->scrollTo(view_->currentIndex());
   const QSignalBlocker quiet(this);
-  folded_->reveal(source);
+  if (opens) folded_->reveal(source);
   const QModelIndex at = folded_->mapFromSource(source);
   if (!at.isValid()) {
     view_->clearSelection();

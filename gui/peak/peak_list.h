@@ -33,8 +33,9 @@ class PeakList : public QWidget {
   void restrict_to(const QString& name, std::vector<bool> shown);
   void set_filter(const QString& filter);
   QString filter() const;
-  // Selects an allocation and scrolls to it; 0 or a hidden allocation clears the selection.
-  void select(uint32_t allocation);
+  // Selects an allocation and scrolls to it; 0 or a hidden allocation clears the selection. `opens`: opens its group,
+  // if the row of the group is not its own; else that row is selected.
+  void select(uint32_t allocation, bool opens = true);
   uint32_t first() const;  // the allocation of the first shown row; 0: none is shown
   void focus_filter();
 

@@ -12,12 +12,15 @@ class QMenu;
 
 namespace tapelens::gui {
 
+class IcicleView;
+
 // The things that a row or a place is about. Empty ones have no entry.
 struct ContextTarget {
   AllocationId allocation;
   QString module;      // its path
   QString op;          // name of the operator
   report::Frame line;  // to open in an editor; empty file: none
+  QString group = {};  // another name that the filter finds: a saved field, a node, a category
 };
 
 // The allocation with its module, operator and line.
@@ -32,5 +35,8 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
 using RowTarget = std::function<ContextTarget(const QModelIndex&)>;
 void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {},
                       QAbstractItemModel* all = nullptr);
+// The same for the pieces of an icicle: copies and zooms, and the entries of the target of the piece's node.
+using NodeTarget = std::function<ContextTarget(uint32_t node)>;
+void add_context_menu(IcicleView& icicle, Session& session, NodeTarget target);
 
 }  // namespace tapelens::gui
