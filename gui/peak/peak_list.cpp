@@ -9,6 +9,7 @@
 #include <QLineEdit>
 #include <QMouseEvent>
 #include <QSignalBlocker>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -27,6 +28,19 @@ namespace {
 
 // In average characters. The columns that answer what, how much and where fit a small window without scrolling.
 constexpr std::array<int, PeakTable::kColumns> kWidths = {10, 30, 20, 22, 28, 22, 26, 40, 11, 7};
+
+// Modules differ at their ends: a narrow column leaves out their begins.
+class ModuleDelegate final : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->text = fitted_path(option->fontMetrics, option->text, option->rect.width() - 2 * kGap);
+    option->textElideMode = Qt::ElideLeft;
+  }
+};
 
 }  // namespace
 
@@ -56,6 +70,7 @@ PeakList::PeakList(QWidget* parent)
   for (const PeakTable::Column column : {PeakTable::what, PeakTable::module, PeakTable::op, PeakTable::source}) {
     view_->horizontalHeader()->moveSection(view_->horizontalHeader()->visualIndex(column), place++);
   }
+  view_->setItemDelegateForColumn(PeakTable::module, new ModuleDelegate(view_));
   view_->viewport()->installEventFilter(this);
   view_->installEventFilter(this);
   nothing_ = new QLabel(view_->viewport());

@@ -240,6 +240,15 @@ QFont title_font() {
   return font;
 }
 
+QString fitted_path(const QFontMetrics& metrics, const QString& path, int width) {
+  QString shown = path;
+  for (qsizetype dot = path.indexOf(QLatin1Char('.')); dot >= 0 && metrics.horizontalAdvance(shown) > width;
+       dot = path.indexOf(QLatin1Char('.'), dot + 1)) {
+    shown = QStringLiteral("…") + path.mid(dot);
+  }
+  return shown;
+}
+
 QString fitted(const QFontMetrics& metrics, const QString& label, int width) {
   constexpr qsizetype kLeast = 4;  // letters, including the ellipsis
   if (metrics.horizontalAdvance(label) <= width) return label;
