@@ -105,14 +105,14 @@ std::string largest_of(const Report& r, peak::HolderKind kind, unsigned width) {
   return part + fit_path(held->largest, width > columns(part) ? width - columns(part) : 1);
 }
 
-// "hf.py:23, which calls modeling_bert.py:335": the user's line and the library's line of the largest group of a
+// "hf.py:23 calls modeling_bert.py:335": the user's line and the library's line of the largest group of a
 // category with a tenth of the peak. Empty: the user's line is the only one.
 std::string lines_of(const Report& r, const peak::Category& category) {
   constexpr int64_t kWorth = 10;
   const auto held = std::ranges::find(r.peak.held_by, category.kind, &advise::Remaining::kind);
   if (held == r.peak.held_by.end() || held->library.file.empty()) return "";
   if (category.bytes.value * kWorth < r.peak.bytes.value) return "";
-  return line_of(source_text(held->source)) + ", which calls " + line_of(source_text(held->library));
+  return line_of(source_text(held->source)) + " calls " + line_of(source_text(held->library));
 }
 
 void add_categories(Page& page, const Report& r) {
