@@ -93,8 +93,9 @@ struct Remaining {
   uint64_t allocations = 0;
   std::string largest;  // group: "aten::convolution_backward", "ReluBackward0.result"; empty: a role, without groups
   Bytes largest_bytes;
-  std::string module;  // module that made the biggest allocation of that group
-  Frame source;
+  std::string module;     // module that made the biggest allocation of that group
+  Frame source;           // the user's line
+  Frame library = {};     // the line of an installed package that the user's line calls; empty file: none
   std::string hint = {};  // program: how to find the variable (peak::variables_hint)
 };
 

@@ -165,7 +165,9 @@ std::vector<Remaining> remaining_of(const Process& process, const Text& text, co
       if (const ModuleId module = module_of(process, largest.biggest)) {
         one.module = text.string(text.module_path[module]);
       }
-      one.source = peak::frame_of(text, own_frame(text, stack_of(process, text, largest.biggest)));
+      const StackId stack = stack_of(process, text, largest.biggest);
+      one.source = peak::frame_of(text, own_frame(text, stack));
+      if (const FrameId library = peak::called_library_frame(text, stack)) one.library = peak::frame_of(text, library);
     }
     if (kind == HolderKind::program) one.hint = peak::variables_hint(process);
     all.push_back(std::move(one));

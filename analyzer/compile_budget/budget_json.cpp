@@ -46,6 +46,7 @@ Json point_json(const Sweep& sweep, const Point& point) {
           {"step_ns", time(measured.step_ns)},
           {"shortest_step_ns", time(measured.least_step_ns)},
           {"longest_step_ns", time(measured.most_step_ns)},
+          {"step_change_is_noise", known(base(sweep) != nullptr && is_time_noise(sweep, point))},
           {"kept_bytes", known(measured.kept.bytes.value)},
           {"saves", known(measured.kept.saves)},
           {"graphs", known(measured.kept.graphs)},

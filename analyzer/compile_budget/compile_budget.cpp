@@ -103,12 +103,36 @@ const Point* lowest(const Sweep& sweep) {
 const Point* knee(const Sweep& sweep) {
   const Point *with = base(sweep), *least = lowest(sweep);
   if (with == least) return nullptr;
-  const auto saved = [&](const Point& point) {
-    return static_cast<double>((with->measured.peak - point.measured.peak).value);
+  const auto share = [](int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); };
+  const auto gain = [&](const Point& point) {
+    const Measurement &now = point.measured, &before = with->measured;
+    const double saved = share((before.peak - now.peak).value, before.peak.value);
+    if (is_time_noise(sweep, point) || now.step_ns < before.step_ns) return saved;
+    return saved - share(now.step_ns - before.step_ns, before.step_ns);
   };
-  return &*std::ranges::find_if(sweep.points, [&](const Point& point) {
-    return is_measured(point) && saved(point) >= kKneePart * saved(*least);
-  });
+  const auto is_choice = [&](const Point& point) {
+    return is_measured(point) && &point != with && no_lower_than(sweep, point) == nullptr;
+  };
+  double largest = gain(*least);
+  for (const Point& point : sweep.points) {
+    if (is_choice(point)) largest = std::max(largest, gain(point));
+  }
+  const double enough = largest > 0 ? kKneePart * largest : largest;
+  return &*std::ranges::find_if(sweep.points,
+                                [&](const Point& point) { return is_choice(point) && gain(point) >= enough; });
+}
+
+int64_t noise_ns(const Sweep& sweep) {
+  int64_t noise = 0;
+  for (const Point& point : sweep.points) {
+    if (is_measured(point)) noise = std::max(noise, point.measured.most_step_ns - point.measured.least_step_ns);
+  }
+  return noise;
+}
+
+bool is_time_noise(const Sweep& sweep, const Point& point) {
+  const int64_t now = point.measured.step_ns, before = base(sweep)->measured.step_ns;
+  return now <= 0 || before <= 0 || std::abs(now - before) <= noise_ns(sweep);
 }
 
 const Point* no_lower_than(const Sweep& sweep, const Point& point) {

@@ -49,15 +49,21 @@ trace::Result<Sweep> sweep(experiment::Runs& runs, const std::vector<double>& bu
 
 // A peak is lower than another if they differ by more than this share of the base's peak.
 inline constexpr double kSameWithin = 0.005;
-// The knee is the highest budget that saves this share of the lowest peak's saving.
+// The gain of a budget: the share of the base's peak that it saves, minus the share of the base's step time that it
+// adds. Times that differ by noise are equal. The knee is the highest budget with this part of the largest gain.
 inline constexpr double kKneePart = 0.9;
 
 // The base of the comparison: the highest measured budget; null if none was measured.
 const Point* base(const Sweep& sweep);
 // The highest budget with the lowest peak, where peaks within kSameWithin are equal; null if none was measured.
 const Point* lowest(const Sweep& sweep);
-// Null if no budget lowers the peak.
+// Null if no budget lowers the peak. If every budget costs more time than it saves memory, the one with the largest
+// gain.
 const Point* knee(const Sweep& sweep);
+// How far the steps of one run differ, in the run where they differ most: smaller changes of the median are noise.
+int64_t noise_ns(const Sweep& sweep);
+// Whether the steps of a point and of the base differ by noise alone, or have no time.
+bool is_time_noise(const Sweep& sweep, const Point& point);
 // The highest budget above this one whose peak is not higher; null if this budget lowers the peak.
 const Point* no_lower_than(const Sweep& sweep, const Point& point);
 // Whether the run was measured with the requested budget in at least one graph.

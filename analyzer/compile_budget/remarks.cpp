@@ -184,13 +184,9 @@ std::vector<std::string> remarks(const Sweep& sweep) {
     all.emplace_back(before.steps < 2 ? "No step ended after the first, which compiles: steps have no time."
                                       : "The time of a step is that of one alone: --steps gives more.");
   }
-  int64_t spread = 0;
-  for (const Point& point : sweep.points) {
-    if (is_measured(point)) spread = std::max(spread, point.measured.most_step_ns - point.measured.least_step_ns);
-  }
-  if (spread > 0) {
-    all.push_back("Steps of one run differ by up to " + steps_text(spread) +
-                  ": changes of their time below that may be noise.");
+  if (const int64_t noise = noise_ns(sweep); noise > 0) {
+    all.push_back("Steps of one run differ by up to " + steps_text(noise) +
+                  ": smaller changes of their time are noise.");
   }
   if (sweep.stop == Stop::interrupted) all.emplace_back("Interrupted: results of the runs so far.");
   return all;

@@ -6,6 +6,7 @@
 
 #include "analyzer/model/words.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::live {
 namespace {
@@ -63,6 +64,20 @@ class Curve {
   std::vector<int64_t> columns_;
   int64_t highest_ = 0;
 };
+
+// A column that is wider than its texts lends the rest to those that are too narrow, the last one first. Columns of
+// which no text is cut stay where they are.
+template <size_t count>
+void lend(std::array<unsigned, count>& widths, const std::array<unsigned, count>& wanted) {
+  for (size_t to = count; to-- > 0;) {
+    for (size_t from = count; from-- > 0 && widths[to] < wanted[to];) {
+      if (widths[from] <= wanted[from]) continue;
+      const unsigned lent = std::min(widths[from] - wanted[from], wanted[to] - widths[to]);
+      widths[from] -= lent;
+      widths[to] += lent;
+    }
+  }
+}
 
 // ---- the parts of the screen
 
@@ -204,7 +219,17 @@ class Screen {
     if (rows.empty()) return;
     line("");
     const unsigned rest = page_.width() - kBytesWidth - 2;
-    const unsigned module = rest / 5, line_width = 2 * rest / 5, by = rest - module - line_width - 4;
+    const unsigned fifth = rest / 5;
+    std::array<unsigned, 3> widths = {rest - 3 * fifth - 4, 2 * fifth, fifth};
+    std::array<unsigned, 3> wanted{};
+    for (const HolderRow& row : rows) {
+      // The operator of a temporary follows if there is room.
+      const std::string held = row.is_field ? row.name : peak::label(row.kind);
+      const std::array<unsigned, 3> here = {columns(held), columns(row.line), columns(row.module)};
+      for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = std::max(wanted[i], here[i]);
+    }
+    lend(widths, wanted);
+    const auto [by, line_width, module] = widths;
     line(page_.paint(Paint::bold, pad_left(is_ended ? "at the peak" : "now", kBytesWidth) + "  " +
                                       pad_right("held by", by + 2) + pad_right("line", line_width + 2) + "module"));
     for (const HolderRow& row : rows) {

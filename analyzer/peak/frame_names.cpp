@@ -33,6 +33,11 @@ Frame frame_of(const model::Text& text, model::FrameId frame) {
           text.frame_line[frame]};
 }
 
+model::FrameId called_library_frame(const model::Text& text, model::StackId stack) {
+  const model::FrameId own = own_frame(text, stack), innermost = source_frame(text, stack);
+  return innermost && innermost != own && !is_own_frame(text, innermost) ? innermost : model::FrameId{};
+}
+
 std::vector<Frame> frames_of(const model::Text& text, model::StackId stack) {
   std::vector<Frame> frames;
   for (const model::FrameId frame : text.stack(stack)) frames.push_back(frame_of(text, frame));

@@ -19,6 +19,9 @@ struct Frame {
 };
 
 Frame frame_of(const model::Text& text, model::FrameId frame);  // empty for no frame
+// The line of an installed package that the user's line calls into (model::source_frame()). None if that is the user's
+// line itself (model::own_frame()).
+model::FrameId called_library_frame(const model::Text& text, model::StackId stack);
 // Innermost first.
 std::vector<Frame> frames_of(const model::Text& text, model::StackId stack);
 

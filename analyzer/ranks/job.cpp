@@ -267,6 +267,7 @@ trace::Result<Job> merge(std::vector<RankFile> sources, const Options& options, 
   find_findings(job);
   job.has_enough = job.ranks.size() >= kFewestRanks;
   job.outliers = outliers_of(job);
+  if (job.ranks.size() == 2) job.larger_of_two = larger_of_two(job);
   return job;
 }
 

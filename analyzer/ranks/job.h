@@ -76,6 +76,8 @@ struct Job {
   Envelope envelope;
   std::vector<Outlier> outliers;  // most distant first; peaks before categories before the rest
   bool has_enough = true;         // enough ranks for a meaningful median
+  // Only of two ranks: the rank with the larger peak. The other rank takes the place of the median.
+  std::optional<Outlier> larger_of_two;
   // Ranks that ended with an error and its reason ("exit code 1"), sorted by the time on their host's clock.
   std::vector<std::pair<Rank, std::string>> ended_badly;
   uint64_t expected = 0;                               // expected number of ranks; 0: unknown
@@ -97,6 +99,10 @@ trace::Result<Job> merge(std::vector<RankFile> sources, const Options& options, 
 // The outliers. Needs ranks, device_type and hosts.
 std::vector<Outlier> outliers_of(const Job& job);
 inline constexpr size_t kFewestRanks = 5;  // a smaller sample has no useful median
+// Of a median peak. Smaller differences do not matter.
+inline constexpr double kLeastShare = 0.02;
+// For Job::larger_of_two. Needs exactly two ranks and the figures of their peaks.
+Outlier larger_of_two(const Job& job);
 
 // "cuda" of "cuda:3"
 std::string_view type_of(std::string_view device);

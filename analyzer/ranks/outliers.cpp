@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kFar = 5;             // standard deviations, estimated from the median distance
 constexpr double kDeviation = 1.4826;  // standard deviation of a normal distribution, relative to the median distance
-constexpr double kLeastShare = 0.02;   // share of the median peak: smaller differences do not matter
 constexpr int64_t kExplains = 10;      // a reason explains at least 1/10 of the difference
 constexpr double kMostHave = 0.9;      // share of ranks with equal step counts that makes another count an outlier
 
@@ -175,6 +174,16 @@ class Finder {
 std::vector<Outlier> outliers_of(const Job& job) {
   if (job.ranks.size() < kFewestRanks) return {};
   return Finder(job).run();
+}
+
+Outlier larger_of_two(const Job& job) {
+  Outlier out{job.most_rank, Outlier::Of::peak, "", job.most.value, job.least.value, {}, {}};
+  if (job.most == job.least) return out;
+  for (size_t by = 0; by < kByNames.size(); ++by) {  // the lower median of two values is the other rank's
+    auto reason = Keys(job, static_cast<By>(by)).reason(job.ranks[job.most_rank], out.here - out.median);
+    if (reason) out.reasons.push_back(std::move(*reason));
+  }
+  return out;
 }
 
 }  // namespace tapelens::ranks

@@ -47,16 +47,30 @@ Json ended_badly_json(const Job& job) {
   return out;
 }
 
+// `other`: key of the bytes of the median rank, or of the other rank of two.
+Json reasons_json(const std::vector<Reason>& reasons, const char* other) {
+  Json out = Json::array();
+  for (const Reason& reason : reasons) {
+    out.push_back({{"by", kByNames[static_cast<size_t>(reason.by)]},
+                   {"key", reason.key},
+                   {"bytes", reason.here.value},
+                   {other, reason.median.value}});
+  }
+  return out;
+}
+
+Json two_ranks_json(const Job& job) {
+  if (!job.larger_of_two) return nullptr;
+  const Outlier& larger = *job.larger_of_two;
+  return {{"larger", rank_number(job.ranks[larger.rank].summary)},
+          {"difference_bytes", larger.here - larger.median},
+          {"why", two_ranks_text(job)},
+          {"reasons", reasons_json(larger.reasons, "other_bytes")}};
+}
+
 Json outliers_json(const Job& job) {
   Json out = Json::array();
   for (const Outlier& one : job.outliers) {
-    Json reasons = Json::array();
-    for (const Reason& reason : one.reasons) {
-      reasons.push_back({{"by", kByNames[static_cast<size_t>(reason.by)]},
-                         {"key", reason.key},
-                         {"bytes", reason.here.value},
-                         {"median_bytes", reason.median.value}});
-    }
     out.push_back({{"rank", rank_number(job.ranks[one.rank].summary)},
                    {"host", job.ranks[one.rank].summary.host},
                    {"mesh_coordinate", mesh_json(job.ranks[one.rank].summary)},
@@ -67,7 +81,7 @@ Json outliers_json(const Job& job) {
                    {"median", one.median},
                    {"robust_z", one.z ? Json(*one.z) : Json(nullptr)},
                    {"why", outlier_text(job, one)},
-                   {"reasons", std::move(reasons)}});
+                   {"reasons", reasons_json(one.reasons, "median_bytes")}});
   }
   return out;
 }
@@ -138,6 +152,7 @@ std::string ranks_json(const Job& job, const text::Style&) {
        {"expected_ranks", job.expected},
        {"missing_ranks", job.missing_count},
        {"missing", std::move(missing)},
+       {"two_ranks", two_ranks_json(job)},
        {"outliers", outliers_json(job)},
        {"envelope",
         {{"exponent", job.envelope.exponent},

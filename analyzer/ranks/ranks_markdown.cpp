@@ -22,6 +22,7 @@ std::string ranks_markdown(const Job& job, const text::Style& style) {
   std::string out = "### Memory of " + count_of_ranks(job) + "\n\nPeak on " + code(job.device_type) + ": " +
                     cell(peak_text(job)) + ". " + code(job.command) + ", PyTorch " + code(job.torch_version) + "\n";
   if (!job.simulated_gpu.empty()) out += "\n> **Simulated:** " + cell(job.simulated_gpu) + "\n";
+  if (job.larger_of_two) out += "\n" + cell(two_ranks_text(job)) + "\n";
   if (!job.ended_badly.empty()) out += "\n**Did not end well**\n\n";
   for (size_t i = 0; i < std::min(rows, job.ended_badly.size()); ++i) {
     out += "- " + cell(name_on_host(job.ended_badly[i].first) + ": " + job.ended_badly[i].second) + "\n";
@@ -37,8 +38,9 @@ std::string ranks_markdown(const Job& job, const text::Style& style) {
     }
   }
   out += more(job.outliers.size(), std::min(rows, job.outliers.size()));
-  out += "\n| at the peak of a rank | least | median | most |\n|:--|--:|--:|--:|\n";
+  if (!job.larger_of_two) out += "\n| at the peak of a rank | least | median | most |\n|:--|--:|--:|--:|\n";
   for (const CategoryRange& range : job.categories) {
+    if (job.larger_of_two) break;
     out += "| " + cell(category_label(range.category)) + " | " + bytes_text(range.least) + " | " +
            bytes_text(range.median) + " | " + bytes_text(range.most) + " |\n";
   }

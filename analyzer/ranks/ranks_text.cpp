@@ -76,7 +76,14 @@ void add_outliers(Page& page, const Job& job) {
   }
 }
 
+void add_two_ranks(Page& page, const Job& job) {
+  if (!job.larger_of_two) return;
+  page.line("");
+  page.paragraph("", two_ranks_text(job), Paint::yellow);
+}
+
 void add_categories(Page& page, const Job& job) {
+  if (job.larger_of_two) return;  // a median of two says nothing, and the table of ranks has both
   page.heading("Memory of a rank at its peak");
   page.line(page.paint(Paint::dim, "  " + pad_right("", 26) + pad_left("least", kFigure) + pad_left("median", kFigure) +
                                        pad_left("most", kFigure)));
@@ -105,7 +112,7 @@ std::string line_of(const std::vector<int64_t>& values, int64_t low, int64_t hig
 
 void add_envelope(Page& page, const Job& job) {
   const Envelope& e = job.envelope;
-  if (e.most.size() < 2) return;
+  if (e.most.size() < 2 || job.larger_of_two) return;
   const int64_t low = *std::ranges::min_element(e.least), high = *std::ranges::max_element(e.most);
   const std::string points = e.exponent >= 0 ? plural(uint64_t{1} << e.exponent, "point", "points") + " a step"
                                              : "a point is " + count_text(uint64_t{1} << -e.exponent) + " steps";
@@ -202,6 +209,7 @@ std::string ranks_text(const Job& job, const text::Style& style) {
   Page page(style);
   add_title(page, job);
   add_ended_badly(page, job);
+  add_two_ranks(page, job);
   add_outliers(page, job);
   add_categories(page, job);
   add_envelope(page, job);

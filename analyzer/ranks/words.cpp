@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cctype>
 
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/report/categories.h"
 #include "analyzer/report/modules.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 
 namespace tapelens::ranks {
 
@@ -33,6 +35,12 @@ std::string difference_text(int64_t here, int64_t median) {
   return bytes_text(difference) + share + (here > median ? " more" : " less") + " than the median rank";
 }
 
+bool is_outside_of_modules(const Reason& reason) { return reason.by == By::module && !text::is_path(reason.key); }
+
+std::string reason_key(const Reason& reason) {
+  return reason.by == By::category || reason.by == By::field ? category_label(reason.key) : reason.key;
+}
+
 }  // namespace
 
 std::string count_of_ranks(const Job& job) {
@@ -57,6 +65,10 @@ std::string category_heading(std::string_view category) {
 
 std::string peak_text(const Job& job) {
   if (job.ranks.size() == 1) return bytes_text(job.median);
+  if (job.ranks.size() == 2) {
+    const auto peak_of = [](const Rank& rank) { return bytes_text(rank.device().peak) + " (" + rank.name() + ")"; };
+    return peak_of(job.ranks[0]) + " and " + peak_of(job.ranks[1]);
+  }
   return "median " + bytes_text(job.median) + ", from " + bytes_text(job.least) + " (" +
          job.ranks[job.least_rank].name() + ") to " + bytes_text(job.most) + " (" + job.ranks[job.most_rank].name() +
          ")";
@@ -81,9 +93,40 @@ std::string outlier_text(const Job& job, const Outlier& outlier) {
          count_text(static_cast<uint64_t>(outlier.median)) + (is_early ? ": it ended earlier, or is slower" : "");
 }
 
+std::string two_ranks_text(const Job& job) {
+  if (!job.larger_of_two) return "";
+  const Outlier& larger = *job.larger_of_two;
+  const Rank &more = job.ranks[larger.rank], &less = job.ranks[1 - larger.rank];
+  const Bytes difference{larger.here - larger.median}, other{larger.median};
+  if (difference.value == 0) {
+    return "Both " + std::string(has_ranks(job) ? "ranks" : "processes") + " need " + bytes_text(other) +
+           " at their peak.";
+  }
+  std::string text = more.name() + " needs " + bytes_text(difference) +
+                     (other.value > 0 ? " (" + percent_text(difference, other) + ")" : "") + " more than " +
+                     less.name();
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (static_cast<double>(difference.value) <= kLeastShare * static_cast<double>(other.value)) {
+    return text + ": about the same.";
+  }
+  if (std::ranges::all_of(larger.reasons, is_outside_of_modules)) {
+    return text + ", in many small parts.";
+  }
+  text += ": mainly ";
+  const std::string category = larger.reasons.front().by == By::category ? larger.reasons.front().key : "";
+  bool is_first = true;
+  for (const Reason& reason : larger.reasons) {
+    if (!is_first && reason.by == By::field && reason.key == category) continue;  // a category without fields
+    if (is_outside_of_modules(reason)) continue;
+    text += (is_first ? "" : ", ") + reason_key(reason);
+    if (is_first) text += " (" + bytes_text(reason.median) + " -> " + bytes_text(reason.here) + ")";
+    is_first = false;
+  }
+  return text + ".";
+}
+
 std::string reason_text(const Reason& reason) {
-  return bytes_text(reason.median) + " -> " + bytes_text(reason.here) + "  " +
-         (reason.by == By::category || reason.by == By::field ? category_label(reason.key) : reason.key);
+  return bytes_text(reason.median) + " -> " + bytes_text(reason.here) + "  " + reason_key(reason);
 }
 
 std::string on_ranks_text(const Job& job, const SharedFinding& finding) {
@@ -121,7 +164,7 @@ std::string missing_text(const Job& job) {
 
 std::vector<std::string> remarks_of(const Job& job) {
   std::vector<std::string> out = job.remarks;
-  if (!job.has_enough && job.ranks.size() > 1) {
+  if (!job.has_enough && job.ranks.size() > 2) {
     out.push_back("Outliers are found from " + std::to_string(kFewestRanks) +
                   " ranks on: a median of fewer is not meaningful.");
   }

@@ -482,7 +482,7 @@ std::string remaining_text(const advise::Remaining& left) {
     if (!words.empty()) largest += (largest.empty() ? "" : std::string(before)) + words;
   };
   add(" ", left.module.empty() ? "" : "in " + left.module);
-  add(", ", source_text(left.source));
+  add(", ", source_text(left.source) + (left.library.file.empty() ? "" : " (calls " + source_text(left.library) + ")"));
   if (largest.empty()) return text;
   return text + ": " + (left.largest_bytes < left.bytes ? bytes_text(left.largest_bytes) + " of it " : "") + largest;
 }

@@ -231,10 +231,9 @@ Peak describe_peak(const peak::Analysis& analysis, const peak::PeakSet& set, con
     AllocationGroup made{std::move(group.key), group.bytes, group.allocations, {}, {}};
     if (const model::LayoutId layout = set.holders_of(biggest).front().layout) made.layout = layout_text(text, layout);
     const model::StackId stack = stack_of(process, text, biggest.allocation);
-    const model::FrameId own = own_frame(text, stack), innermost = source_frame(text, stack);
-    if (own) made.source = peak::frame_text(text, own);
-    if (innermost && own != innermost && !is_own_frame(text, innermost)) {
-      made.library = peak::frame_text(text, innermost);
+    if (const model::FrameId own = own_frame(text, stack)) made.source = peak::frame_text(text, own);
+    if (const model::FrameId library = peak::called_library_frame(text, stack)) {
+      made.library = peak::frame_text(text, library);
     }
     out.groups.push_back(std::move(made));
   }

@@ -98,6 +98,7 @@ Json remaining_json(const advise::Remaining& left, const peak::InUse& in_use) {
           {"largest_bytes", left.largest_bytes.value},
           {"module", left.module},
           {"source", left.source.file.empty() ? Json(nullptr) : frame_json(left.source)},
+          {"library", left.library.file.empty() ? Json(nullptr) : frame_json(left.library)},
           {"remedy", remedy_text(left, in_use)}};
 }
 

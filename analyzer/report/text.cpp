@@ -105,6 +105,16 @@ std::string largest_of(const Report& r, peak::HolderKind kind, unsigned width) {
   return part + fit_path(held->largest, width > columns(part) ? width - columns(part) : 1);
 }
 
+// "hf.py:23 calls modeling_bert.py:335": the user's line and the library's line of the largest group of a
+// category with a tenth of the peak. Empty: the user's line is the only one.
+std::string lines_of(const Report& r, const peak::Category& category) {
+  constexpr int64_t kWorth = 10;
+  const auto held = std::ranges::find(r.peak.held_by, category.kind, &advise::Remaining::kind);
+  if (held == r.peak.held_by.end() || held->library.file.empty()) return "";
+  if (category.bytes.value * kWorth < r.peak.bytes.value) return "";
+  return line_of(source_text(held->source)) + " calls " + line_of(source_text(held->library));
+}
+
 void add_categories(Page& page, const Report& r) {
   unsigned width = 20;
   for (const peak::Category& c : r.peak.by_category) width = std::max(width, columns(label(c.kind)));
@@ -123,6 +133,8 @@ void add_categories(Page& page, const Report& r) {
               page.paint(paint_of(c.kind),
                          largest.empty() ? bar(part, bar_cells) : pad_right(bar(part, bar_cells), bar_cells)) +
               (largest.empty() ? "" : "  " + page.paint(Paint::dim, fit_words(largest, room))));
+    const std::string lines = has_largest ? lines_of(r, c) : "";
+    if (!lines.empty()) page.line(std::string(width + 26 + bar_cells, ' ') + page.paint(Paint::dim, fit(lines, room)));
   }
 }
 

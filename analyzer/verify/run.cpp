@@ -51,7 +51,7 @@ ProgramRun::Process process_of(const model::Process& process, const model::Text&
 }
 
 // Subtracts the time of the checksums, which fall into the step before or after the end at which they are taken.
-std::optional<int64_t> median_step(const peak::Analysis& analysis) {
+std::optional<StepTimes> step_times(const peak::Analysis& analysis) {
   const model::Process& process = analysis.process();
   std::vector<int64_t> durations;
   for (const model::Step& step : analysis.steps()) {
@@ -68,9 +68,9 @@ std::optional<int64_t> median_step(const peak::Analysis& analysis) {
   }
   if (durations.size() > 1) durations.erase(durations.begin());
   if (durations.empty()) return std::nullopt;
-  const auto middle = durations.begin() + static_cast<int64_t>(durations.size() / 2);
-  std::ranges::nth_element(durations, middle);
-  return *middle;
+  std::ranges::sort(durations);
+  const size_t count = durations.size();
+  return StepTimes{durations[count / 2], durations[count / 4], durations[count - 1 - count / 4], count};
 }
 
 Bytes last_step_peak(const peak::DeviceAnalysis& device, Bytes peak) {
@@ -86,7 +86,7 @@ void take_figures(const run::DeviceRun& found, Figures& figures) {
   figures.peak = found.peak();
   figures.saved_peak = saved_for_backward(analysis.lifetimes(), device.timeline(), analysis.since());
   figures.last_step_peak = last_step_peak(device, found.peak());
-  figures.step_ns = median_step(analysis);
+  figures.step = step_times(analysis);
 }
 
 void take_steps(const std::vector<RecordedChecksum>& checksums, Figures& figures) {

@@ -1,5 +1,7 @@
 #include "analyzer/verify/verdict.h"
 
+#include <algorithm>
+
 namespace tapelens::verify {
 
 const char* kind_name(Difference::Kind kind) {
@@ -37,6 +39,22 @@ Answer Verdict::answer() const {
   if (difference) return Answer::different;
   if (!why_nothing_applied.empty()) return Answer::none;
   return compared.values() + compared.output_lines > 0 ? Answer::identical : Answer::none;
+}
+
+std::optional<TimeRatio> time_ratio(const Verdict& verdict) {
+  const auto &bare = verdict.bare.step, &second = verdict.rewritten.step;
+  if (!bare || !second || bare->median <= 0 || second->median <= 0) return std::nullopt;
+  const auto ratio = [](int64_t a, int64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
+  TimeRatio out;
+  out.ratio = ratio(second->median, bare->median);
+  out.is_too_short = std::min(bare->steps, second->steps) < TimeRatio::kFewestSteps || bare->low <= 0;
+  if (out.is_too_short) {
+    out.low = out.high = out.ratio;
+  } else {
+    out.low = ratio(second->low, bare->high);
+    out.high = ratio(second->high, bare->low);
+  }
+  return out;
 }
 
 }  // namespace tapelens::verify

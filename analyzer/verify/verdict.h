@@ -55,13 +55,22 @@ struct Compared {
   bool operator==(const Compared&) const = default;
 };
 
+// The times of a run's steps without the first (if there are others), in the process of the peak, in ns. Negative if
+// the checksums, whose time is subtracted, took longer.
+struct StepTimes {
+  int64_t median = 0;
+  int64_t low = 0, high = 0;  // the lower and upper quartile: half of the steps are between them
+  uint64_t steps = 0;         // number of these steps; 0: unknown (an older version wrote the verdict)
+  bool operator==(const StepTimes&) const = default;
+};
+
 // Figures of one run. Peaks are from the device of run::PeakDevice.
 struct Figures {
   int exit_code = 0;
   Bytes peak;
-  Bytes last_step_peak;            // last step with a backward; some rewrites start after the first
-  Bytes saved_peak;                // peak::saved_for_backward()
-  std::optional<int64_t> step_ns;  // median over the steps but the first (if there are others), in that process
+  Bytes last_step_peak;  // last step with a backward; some rewrites start after the first
+  Bytes saved_peak;      // peak::saved_for_backward()
+  std::optional<StepTimes> step;
   // By step of the first process: the loss of the step's last backward (NaN: none), and a checksum of all gradients.
   std::vector<double> loss;
   std::vector<uint64_t> gradient_checksum;
@@ -116,12 +125,26 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
+// The time of a step of the second run, relative to a bare one.
+struct TimeRatio {
+  double ratio = 0;  // of the medians
+  // From the quartiles: the fastest quarter of the second run against the slowest of the bare run, and the reverse.
+  double low = 0, high = 0;
+  // Fewer than kFewestSteps steps in a run. The spread is then meaningless.
+  bool is_too_short = false;
+  // False if the run is too short, or if the spread includes 1: it exceeds the difference.
+  bool is_measurable() const { return !is_too_short && (low > 1 || high < 1); }
+  static constexpr uint64_t kFewestSteps = 5;
+};
+// None if a run has no step with a time.
+std::optional<TimeRatio> time_ratio(const Verdict& verdict);
+
 // ---- the JSON that `tapelens verify --format json` prints: its only writer and reader
 std::string verdict_json(const Verdict& verdict);
 
-// The text is unverified. It must have every key of verdict_json(), whole numbers within int64_t where those belong,
-// and no contradictions; otherwise the result is an error. `name` is the file's, for the error. Strings in the verdict
-// may be any UTF-8.
+// The text is unverified. It must have every key of verdict_json() but those that later versions added, whole numbers
+// within int64_t where those belong, and no contradictions; otherwise the result is an error. `name` is the file's, for
+// the error. Strings in the verdict may be any UTF-8.
 trace::Result<Verdict> read_verdict(std::string_view json, std::string_view name);
 
 }  // namespace tapelens::verify

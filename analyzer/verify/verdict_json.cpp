@@ -28,9 +28,21 @@ Json figures_json(const Figures& figures) {
           {"peak_bytes", figures.peak.value},
           {"last_step_peak_bytes", figures.last_step_peak.value},
           {"saved_peak_bytes", figures.saved_peak.value},
-          {"step_ns", figures.step_ns ? Json(*figures.step_ns) : Json(nullptr)},
+          {"step_ns", figures.step ? Json(figures.step->median) : Json(nullptr)},
+          {"step_low_ns", figures.step ? Json(figures.step->low) : Json(nullptr)},
+          {"step_high_ns", figures.step ? Json(figures.step->high) : Json(nullptr)},
+          {"timed_steps", figures.step ? figures.step->steps : 0},
           {"loss", std::move(loss)},
           {"gradient_checksum", std::move(gradients)}};
+}
+
+Json time_json(const std::optional<TimeRatio>& time) {
+  if (!time) return nullptr;
+  return {{"ratio", time->ratio},
+          {"low", time->low},
+          {"high", time->high},
+          {"is_too_short", time->is_too_short},
+          {"is_measurable", time->is_measurable()}};
 }
 
 Json site_json(const policy::Site& site) {
@@ -117,6 +129,14 @@ uint64_t of_hex(const Json& value) {
   return number;
 }
 
+// May be negative: the checksums can take longer than the step.
+int64_t nanoseconds(const Json& value) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  const bool is_large = value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMost);
+  if (!value.is_number_integer() || is_large || value.get<int64_t>() < -kMost) refuse("no time", value);
+  return value.get<int64_t>();
+}
+
 Figures figures_of(const Json& from) {
   Figures f;
   const Json& exit_code = from.at("exit_code");
@@ -125,11 +145,13 @@ Figures figures_of(const Json& from) {
   f.last_step_peak = bytes(from.at("last_step_peak_bytes"));
   f.saved_peak = bytes(from.at("saved_peak_bytes"));
   if (const Json& ns = from.at("step_ns"); !ns.is_null()) {
-    // May be negative: the checksums can take longer than the step.
-    if (!ns.is_number_integer() || (ns.is_number_unsigned() && ns.get<uint64_t>() > uint64_t{1} << 62)) {
-      refuse("no time", ns);
+    f.step.emplace().median = nanoseconds(ns);
+    if (from.contains("timed_steps")) {
+      f.step->low = nanoseconds(from.at("step_low_ns"));
+      f.step->high = nanoseconds(from.at("step_high_ns"));
+      f.step->steps = count(from["timed_steps"]);
+      if (f.step->low > f.step->median || f.step->median > f.step->high) refuse("quartiles around no median", ns);
     }
-    f.step_ns = ns.get<int64_t>();
   }
   for (const Json& value : from.at("loss")) f.loss.push_back(real(value));
   for (const Json& value : from.at("gradient_checksum")) f.gradient_checksum.push_back(of_hex(value));
@@ -257,6 +279,7 @@ std::string verdict_json(const Verdict& v) {
                     {"not_compared", {{"gradients", c.gradients_left_out}, {"parameters", c.parameters_left_out}}},
                     {"bare", figures_json(v.bare)},
                     {v.second(), figures_json(v.rewritten)},
+                    {"step_time", time_json(time_ratio(v))},
                     {"patch", v.patch ? patch_json(*v.patch) : Json(nullptr)},
                     {"applied", std::move(applied)},
                     {"skipped", std::move(skipped)},

@@ -105,19 +105,15 @@ std::string change_text(Bytes before, Bytes after) {
 }
 
 std::string row(const char* what, const std::string& bare, const std::string& rewritten, const std::string& change) {
-  const std::string all = pad_left(bare, 11) + pad_left(rewritten, 12) + (change.empty() ? "" : pad_left(change, 12));
+  const std::string all =
+      pad_left(bare, 11) + pad_left(rewritten, 12) + (change.empty() ? "" : "   " + pad_left(change, 9));
   return "  " + pad_right(what, 13) + all + "\n";
 }
 
 std::string table(const Verdict& v) {
-  const auto time = [](std::optional<int64_t> ns) { return ns ? text::time_text(model::Time{*ns}) : "unknown"; };
-  std::string ratio;
-  if (v.bare.step_ns && v.rewritten.step_ns && *v.bare.step_ns > 0) {
-    char text[40];
-    std::snprintf(text, sizeof text, "x%.2f",
-                  static_cast<double>(*v.rewritten.step_ns) / static_cast<double>(*v.bare.step_ns));
-    ratio = text;
-  }
+  const auto time = [](const std::optional<StepTimes>& step) {
+    return step ? text::time_text(model::Time{step->median}) : "unknown";
+  };
   return row("", "bare", v.second(), "") +
          row("peak", bytes_text(v.bare.peak), bytes_text(v.rewritten.peak),
              change_text(v.bare.peak, v.rewritten.peak)) +
@@ -125,7 +121,7 @@ std::string table(const Verdict& v) {
              change_text(v.bare.last_step_peak, v.rewritten.last_step_peak)) +
          row("saved peak", bytes_text(v.bare.saved_peak), bytes_text(v.rewritten.saved_peak),
              change_text(v.bare.saved_peak, v.rewritten.saved_peak)) +
-         row("step, median", time(v.bare.step_ns), time(v.rewritten.step_ns), ratio);
+         row("step, median", time(v.bare.step), time(v.rewritten.step), time_ratio_text(v));
 }
 
 std::string rewrites_text(const Verdict& v) {
@@ -191,6 +187,21 @@ std::string not_deterministic_text(const Verdict& v) {
   return "two bare runs differ first in the " + where_text(*v.difference) + ". The " +
          (v.patch ? "patch" : "rewrites") +
          " cannot be verified; seed the program, or see torch.use_deterministic_algorithms.";
+}
+
+std::string time_ratio_text(const Verdict& v) {
+  const auto time = time_ratio(v);
+  if (!time) return "";
+  const auto times = [](double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "x%.2f", value);
+    return std::string(text);
+  };
+  if (time->is_too_short) {
+    return "not measurable (" + plural(std::min(v.bare.step->steps, v.rewritten.step->steps), "step", "steps") + ")";
+  }
+  const std::string range = " (" + times(time->low) + " to " + times(time->high) + ")";
+  return (time->is_measurable() ? times(time->ratio) : "not measurable") + range;
 }
 
 std::string patch_text(const Patch& patch) {

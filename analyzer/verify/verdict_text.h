@@ -21,6 +21,9 @@ std::string values_text(const Verdict& verdict);
 std::string origin_text(const Verdict& verdict);
 // For a nondeterministic program: "two bare runs differ first in the loss in step 0.", and the unknown results.
 std::string not_deterministic_text(const Verdict& verdict);
+// The time of a step against a bare one: "x1.64 (x1.58 to x1.71)", "not measurable (x0.91 to x1.08)",
+// "not measurable (2 steps)". Empty if a run has no step with a time.
+std::string time_ratio_text(const Verdict& verdict);
 // The gaps of a patch: " 3 gradients of the bare run are not computed with the patch."; empty if none.
 std::string patch_text(const Patch& patch);
 

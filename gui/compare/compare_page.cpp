@@ -17,10 +17,14 @@
 #include <QVBoxLayout>
 #include <array>
 
+#include "analyzer/peak/frame_names.h"
+#include "analyzer/peak/groups.h"
 #include "analyzer/text/format.h"
+#include "analyzer/text/names.h"
 #include "gui/compare/steps_curve.h"
 #include "gui/models/facts.h"
 #include "gui/models/visible_text.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/reading_pane.h"
 #include "gui/widgets/table.h"
@@ -144,6 +148,10 @@ QWidget* ComparePage::make_content() {
     view_->setColumnWidth(at, 16 * letter);
   }
   view_->setColumnWidth(CompareTable::allocations, 16 * letter);
+  add_context_menu(*view_, &session_, [this](const QModelIndex& row) {
+    return target_of_group(model_.at(filter_.mapToSource(row).row()).name,
+                           row.siblingAtColumn(CompareTable::group).data().toString());
+  });
   auto* nothing = faint_label();
   nothing->setText(tr("No group matches the filter."));
   nothing->setAlignment(Qt::AlignCenter);
@@ -177,6 +185,17 @@ QWidget* ComparePage::make_pictures() {
   both->addWidget(modules);
   both->setStretchFactor(0, 2);
   both->setStretchFactor(1, 3);
+  add_context_menu(*icicle_, session_, [this](uint32_t node) {
+    ContextTarget target;
+    const MomentComparison* comparison = other_.comparison();
+    if (comparison == nullptr || node == GroupTree::kRoot) return target;
+    // A node of several layers has no single name.
+    const compare::ModuleTree& tree = comparison->modules.tree;
+    if (const std::string path = tree.path(node); tree.node(node).is_module && path.find('{') == std::string::npos)
+      target.module = visible(path);
+    if (!tree.node(node).is_module) target.group = visible(tree.node(node).name);
+    return target;
+  });
   connect(icicle_, &IcicleView::selected, this, [this] {
     selects_modules_ = true;
     by_->setCurrentIndex(by_->findData(static_cast<int>(peak::By::module)));
@@ -219,6 +238,32 @@ QWidget* ComparePage::make_bar() {
     session_.look(next, false);
   });
   return bar;
+}
+
+ContextTarget ComparePage::target_of_group(const std::string& name, const QString& shown) const {
+  ContextTarget target;
+  switch (other_.by()) {
+    case peak::By::module:
+      if (text::is_path(name)) target.module = visible(name);
+      break;
+    case peak::By::op:
+      target.op = visible(name);
+      break;
+    case peak::By::source: {
+      // The first line of that name, of this recording.
+      const model::Text& text = session_.document()->text();
+      for (const model::FrameId frame : text.frame_line.ids()) {
+        if (peak::frame_text(text, frame) != name) continue;
+        target.line = peak::frame_of(text, frame);
+        break;
+      }
+      target.group = shown;
+      break;
+    }
+    default:
+      target.group = shown;
+  }
+  return target;
 }
 
 void ComparePage::ask() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gui/models/other.h"
+#include "gui/widgets/context_menu.h"
 #include "gui/widgets/page.h"
 
 class QComboBox;
@@ -39,6 +40,8 @@ class ComparePage : public Page {
   QWidget* make_content();
   QWidget* make_pictures();
   QWidget* make_bar();
+  // The target of a group of the table; `shown`: its name as the table shows it.
+  ContextTarget target_of_group(const std::string& name, const QString& shown) const;
   void ask();
   void choose();
   void show_recordings();

@@ -61,7 +61,7 @@ struct Hash {
 }  // namespace
 
 GroupTree::GroupTree(const report::Peak& peak, const Groupings& groupings, const Rows& wanted)
-    : nodes_(1), leaf_(peak.allocations.size(), kRoot) {
+    : nodes_(1), leaf_(peak.allocations.size(), kRoot), is_bottom_up_(groupings.is_bottom_up) {
   std::vector<Level> levels;
   for (const peak::By by : groupings.levels) levels.push_back(level(peak, by, nesting_of(groupings)));
   struct Step {
@@ -162,6 +162,15 @@ QString GroupTree::path(uint32_t id) const {
   QStringList names;
   for (; id != kRoot; id = nodes_[id].parent) names.prepend(nodes_[id].name);
   return names.join(QStringLiteral(" › "));
+}
+
+QString GroupTree::module_path(uint32_t id) const {
+  QStringList names;
+  for (; id != kRoot; id = nodes_[id].parent) {
+    if (nodes_[id].by != peak::By::module || !text::is_path(nodes_[id].name.toStdString())) continue;
+    names.insert(is_bottom_up_ ? names.size() : 0, nodes_[id].name);
+  }
+  return names.join(QLatin1Char('.'));
 }
 
 uint32_t GroupTree::same_place(const GroupTree& other, uint32_t id) const {

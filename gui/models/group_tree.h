@@ -75,6 +75,8 @@ class GroupTree {
   bool is_within(uint32_t id, uint32_t ancestor) const;
   // "ResNet › layer1 › ConvolutionBackward0.input"; empty for the root.
   QString path(uint32_t id) const;
+  // The modules on the way to a node, as a path: "ResNet.layer1". Empty: none.
+  QString module_path(uint32_t id) const;
   // The node at the same path in another tree with the same groupings, as far down as the path exists.
   uint32_t same_place(const GroupTree& other, uint32_t id) const;
 
@@ -83,6 +85,7 @@ class GroupTree {
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> leaf_;
+  bool is_bottom_up_ = false;
 };
 
 // Name, bytes, share, allocations.

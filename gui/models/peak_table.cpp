@@ -216,9 +216,9 @@ void PeakRows::set_filter(const QString& filter) {
   const FilterWords words(filter.toLower());
   if (words == typed_) return;
   typed_ = words;
-  const auto utf8 = [](const QStringList& list) {
-    std::vector<std::string> all;
-    for (const QString& word : list) all.push_back(word.toStdString());
+  const auto utf8 = [](const QList<FilterWord>& list) {
+    std::vector<Word> all;
+    for (const FilterWord& word : list) all.push_back({word.text.toStdString(), word.is_whole});
     return all;
   };
   wanted_ = utf8(words.wanted);
@@ -235,7 +235,7 @@ void PeakRows::set_shown(std::vector<bool> shown) {
 bool PeakRows::matches_filter(int row) const {
   if (wanted_.empty() && left_out_.empty()) return true;
   const std::string& text = table_.haystack(row);
-  const auto is_in = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+  const auto is_in = [&](const Word& word) { return has_word(text, word.text, word.is_whole); };
   return std::ranges::all_of(wanted_, is_in) && std::ranges::none_of(left_out_, is_in);
 }
 

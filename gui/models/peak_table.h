@@ -35,7 +35,8 @@ class PeakTable : public QAbstractTableModel {
   void show(std::shared_ptr<const report::Peak> peak);
   const report::Peak* peak() const { return peak_.get(); }
   const report::Allocation& allocation(int row) const { return peak_->allocations[static_cast<size_t>(row)]; }
-  int row_of(uint32_t allocation) const;  // -1 if the table does not have it
+  const std::string& common_module() const { return parent_; }  // the path that begins all modules
+  int row_of(uint32_t allocation) const;                        // -1 if the table does not have it
 
   // The text of all columns in lower case, for filters. Computed on first use.
   const std::string& haystack(int row) const;
@@ -77,7 +78,11 @@ class PeakRows : public QSortFilterProxyModel {
  private:
   PeakTable& table_;
   FilterWords typed_;
-  std::vector<std::string> wanted_, left_out_;
+  struct Word {
+    std::string text;
+    bool is_whole = false;
+  };
+  std::vector<Word> wanted_, left_out_;
   std::vector<bool> shown_;
 };
 

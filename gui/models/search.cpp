@@ -29,14 +29,14 @@ class Finder {
     const QString text = QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
     Words found = 0;
     for (qsizetype i = 0; i < words_.size(); ++i) {
-      if (text.contains(words_[i], Qt::CaseInsensitive)) found |= Words{1} << i;
+      if (words_[i].is_in(text)) found |= Words{1} << i;
     }
     return found;
   }
   bool is_match(Words found) const { return (found & wanted_) == wanted_ && (found & left_out_) == 0; }
 
  private:
-  QStringList words_;
+  QList<FilterWord> words_;
   Words wanted_ = 0, left_out_ = 0;
 };
 

@@ -319,7 +319,7 @@ void Session::find_what_if() {
 
 bool matches(const QString& filter, const QString& text) {
   const FilterWords words(filter);
-  const auto is_in = [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); };
+  const auto is_in = [&](const FilterWord& word) { return word.is_in(text); };
   return std::ranges::all_of(words.wanted, is_in) && std::ranges::none_of(words.left_out, is_in);
 }
 

@@ -87,9 +87,10 @@ QString verdict_effect(const verify::Verdict& v) {
   };
   QString text = "Peak " + visible(text::bytes_text(v.bare.peak)) + " \u2192 " +
                  visible(text::bytes_text(v.rewritten.peak)) + change(v.bare.peak, v.rewritten.peak);
-  if (v.bare.step_ns && v.rewritten.step_ns) {
-    text += ", a step " + visible(text::time_text(model::Time{*v.bare.step_ns})) + " \u2192 " +
-            visible(text::time_text(model::Time{*v.rewritten.step_ns}));
+  if (v.bare.step && v.rewritten.step) {
+    text += ", a step " + visible(text::time_text(model::Time{v.bare.step->median})) + " \u2192 " +
+            visible(text::time_text(model::Time{v.rewritten.step->median}));
+    if (const std::string ratio = verify::time_ratio_text(v); !ratio.empty()) text += ", " + visible(ratio);
   }
   return text;
 }

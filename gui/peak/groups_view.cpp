@@ -65,13 +65,25 @@ GroupsView::GroupsView(QWidget* parent)
 }
 
 void GroupsView::add_menu(Session& session) {
-  add_context_menu(*tree_view_, &session, [this](const QModelIndex& row) {
-    // A group: its largest allocation.
-    const GroupTree::Node& node = tree_->node(model_->node_at(row));
+  // A group: its largest allocation with its line, and its own name.
+  const auto target_of_node = [this, &session](uint32_t id) {
+    const GroupTree::Node& node = tree_->node(id);
     ContextTarget target;
-    if (peak_ && node.allocations > 0) target.allocation = AllocationId{peak_->allocations[node.biggest].id};
+    if (peak_ && node.allocations > 0) {
+      target.allocation = AllocationId{peak_->allocations[node.biggest].id};
+      target.line = target_of(session, target.allocation).line;
+    }
+    target.module = tree_->module_path(id);
+    if (node.by == peak::By::op) {
+      target.op = node.name;
+    } else if (id != GroupTree::kRoot && node.by != peak::By::module) {
+      target.group = node.name;
+    }
     return target;
-  });
+  };
+  add_context_menu(*tree_view_, &session,
+                   [this, target_of_node](const QModelIndex& row) { return target_of_node(model_->node_at(row)); });
+  add_context_menu(*icicle_, session, target_of_node);
 }
 
 void GroupsView::show_peak(std::shared_ptr<const report::Peak> peak, GroupTree::Rows wanted) {

@@ -4,9 +4,12 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMouseEvent>
 #include <QSignalBlocker>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -14,6 +17,7 @@
 #include <array>
 
 #include "analyzer/text/format.h"
+#include "gui/models/folded_rows.h"
 #include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -25,12 +29,26 @@ namespace {
 // In average characters. The columns that answer what, how much and where fit a small window without scrolling.
 constexpr std::array<int, PeakTable::kColumns> kWidths = {10, 30, 20, 22, 28, 22, 26, 40, 11, 7};
 
+// Modules differ at their ends: a narrow column leaves out their begins.
+class ModuleDelegate final : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->text = fitted_path(option->fontMetrics, option->text, option->rect.width() - 2 * kGap);
+    option->textElideMode = Qt::ElideLeft;
+  }
+};
+
 }  // namespace
 
 PeakList::PeakList(QWidget* parent)
     : QWidget(parent),
       table_(new PeakTable(this)),
       rows_(new PeakRows(*table_, this)),
+      folded_(new FoldedRows(*table_, *rows_, this)),
       filter_(new QLineEdit(this)),
       group_(new QToolButton(this)),
       count_(new QLabel(this)),
@@ -42,7 +60,7 @@ PeakList::PeakList(QWidget* parent)
   group_->setToolTip(QStringLiteral("Show all groups again"));
   group_->hide();
   count_->setForegroundRole(QPalette::PlaceholderText);
-  set_up_table(*view_, *rows_, QStringLiteral("Allocations that were alive"), fontMetrics().height() + kGap);
+  set_up_table(*view_, *folded_, QStringLiteral("Allocations that were alive"), fontMetrics().height() + kGap);
   view_->sortByColumn(PeakTable::bytes, Qt::DescendingOrder);
   view_->horizontalHeader()->setSectionsMovable(true);
   for (int column = 0; column < PeakTable::kColumns; ++column)
@@ -52,7 +70,9 @@ PeakList::PeakList(QWidget* parent)
   for (const PeakTable::Column column : {PeakTable::what, PeakTable::module, PeakTable::op, PeakTable::source}) {
     view_->horizontalHeader()->moveSection(view_->horizontalHeader()->visualIndex(column), place++);
   }
+  view_->setItemDelegateForColumn(PeakTable::module, new ModuleDelegate(view_));
   view_->viewport()->installEventFilter(this);
+  view_->installEventFilter(this);
   nothing_ = new QLabel(view_->viewport());
   nothing_->setAlignment(Qt::AlignCenter);
   nothing_->setForegroundRole(QPalette::PlaceholderText);
@@ -74,7 +94,7 @@ PeakList::PeakList(QWidget* parent)
   connect(filter_, &QLineEdit::textEdited, this, [this](const QString& text) {
     rows_->set_filter(text);
     count();
-    select(selected_);
+    select(selected_, false);
     Q_EMIT filterTyped(text);
   });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -100,9 +120,21 @@ void PeakList::add_menu(Session& session) {
     if (current() != 0) Q_EMIT timelineWanted(current());
   });
   view_->addAction(show);
-  add_context_menu(*view_, &session, [&session](const QModelIndex& row) {
-    return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+  auto* open = new QAction(QStringLiteral("Open or close the group\tRight, Left"), view_);
+  connect(open, &QAction::triggered, this, [this] {
+    const QModelIndex at = view_->currentIndex();
+    if (at.isValid() && folded_->is_group(at.row())) open_group(at, !folded_->is_open(at.row()));
   });
+  connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, open,
+          [this, open](const QModelIndex& now) { open->setVisible(now.isValid() && folded_->is_group(now.row())); });
+  open->setVisible(false);
+  view_->addAction(open);
+  add_context_menu(
+      *view_, &session,
+      [&session](const QModelIndex& row) {
+        return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+      },
+      rows_);
 }
 
 uint32_t PeakList::current() const { return view_->currentIndex().data(PeakTable::allocation_role).toUInt(); }
@@ -129,7 +161,7 @@ void PeakList::restrict_to(const QString& name, std::vector<bool> shown) {
   group_->setToolTip(QStringLiteral("Only in %1\nPress to show all groups again").arg(name));
   rows_->set_shown(std::move(shown));
   count();
-  select(selected_);
+  select(selected_, false);
 }
 
 QString PeakList::filter() const { return filter_->text(); }
@@ -156,12 +188,16 @@ void PeakList::count() {
   nothing_->setVisible(shown == 0 && table_->peak() != nullptr);
 }
 
-void PeakList::select(uint32_t allocation) {
+void PeakList::select(uint32_t allocation, bool opens) {
   selected_ = allocation;
   const int row = allocation == 0 ? -1 : table_->row_of(allocation);
-  const QModelIndex at = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
-  if (at.isValid() && at.row() == view_->currentIndex().row()) return view_->scrollTo(at);
+  const QModelIndex source = row < 0 ? QModelIndex() : rows_->mapFromSource(table_->index(row, 0));
+  // The row of a group is its first allocation's too.
+  if (source.isValid() && view_->currentIndex().isValid() && current() == allocation)
+    return view_->scrollTo(view_->currentIndex());
   const QSignalBlocker quiet(this);
+  if (opens) folded_->reveal(source);
+  const QModelIndex at = folded_->mapFromSource(source);
   if (!at.isValid()) {
     view_->clearSelection();
     view_->setCurrentIndex({});
@@ -173,7 +209,7 @@ void PeakList::select(uint32_t allocation) {
   view_->scrollTo(at, QAbstractItemView::PositionAtCenter);
 }
 
-uint32_t PeakList::first() const { return rows_->index(0, 0).data(PeakTable::allocation_role).toUInt(); }
+uint32_t PeakList::first() const { return folded_->index(0, 0).data(PeakTable::allocation_role).toUInt(); }
 
 void PeakList::focus_filter() {
   filter_->setFocus(Qt::ShortcutFocusReason);
@@ -184,8 +220,28 @@ QByteArray PeakList::save_columns() const { return view_->horizontalHeader()->sa
 
 void PeakList::restore_columns(const QByteArray& state) { view_->horizontalHeader()->restoreState(state); }
 
+bool PeakList::open_group(const QModelIndex& at, bool is_open) {
+  if (!at.isValid() || !folded_->is_group(at.row()) || folded_->is_open(at.row()) == is_open) return false;
+  folded_->set_open(at.row(), is_open);
+  return true;
+}
+
 bool PeakList::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Resize) nothing_->setGeometry(view_->viewport()->rect());
+  if (event->type() == QEvent::KeyPress) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    const bool is_right = key->key() == Qt::Key_Right;
+    if (key->modifiers() == Qt::NoModifier && (is_right || key->key() == Qt::Key_Left))
+      if (open_group(view_->currentIndex(), is_right)) return true;
+  }
+  if (event->type() == QEvent::MouseButtonPress && watched == view_->viewport()) {
+    const QPoint place = static_cast<QMouseEvent*>(event)->position().toPoint();
+    const QModelIndex at = view_->indexAt(place);
+    const int mark = fontMetrics().averageCharWidth() * 3;
+    if (at.column() == PeakTable::what && place.x() < view_->visualRect(at).left() + mark &&
+        folded_->is_group(at.row()))
+      if (open_group(at, !folded_->is_open(at.row()))) return true;
+  }
   return QWidget::eventFilter(watched, event);
 }
 

@@ -14,6 +14,7 @@ class QToolButton;
 
 namespace tapelens::gui {
 
+class FoldedRows;
 class Session;
 
 class PeakList : public QWidget {
@@ -25,14 +26,16 @@ class PeakList : public QWidget {
   void add_menu(Session& session);
   void show_peak(std::shared_ptr<const report::Peak> peak);
   const PeakTable& table() const { return *table_; }
+  // All rows that the filter keeps. The view shows them with equal ones folded.
   const PeakRows& rows() const { return *rows_; }
   PeakRows& rows() { return *rows_; }
   // Shows only the rows of a group, with its name; an empty name: all rows.
   void restrict_to(const QString& name, std::vector<bool> shown);
   void set_filter(const QString& filter);
   QString filter() const;
-  // Selects an allocation and scrolls to it; 0 or a hidden allocation clears the selection.
-  void select(uint32_t allocation);
+  // Selects an allocation and scrolls to it; 0 or a hidden allocation clears the selection. `opens`: opens its group,
+  // if the row of the group is not its own; else that row is selected.
+  void select(uint32_t allocation, bool opens = true);
   uint32_t first() const;  // the allocation of the first shown row; 0: none is shown
   void focus_filter();
 
@@ -52,9 +55,11 @@ class PeakList : public QWidget {
   void count();
   void prepare();
   uint32_t current() const;
+  bool open_group(const QModelIndex& at, bool is_open);
 
   PeakTable* table_;
   PeakRows* rows_;
+  FoldedRows* folded_;
   QLineEdit* filter_;
   QToolButton* group_;
   QLabel* count_;

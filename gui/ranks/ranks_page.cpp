@@ -56,6 +56,7 @@ QStringList odd_of(const ranks::Job& job) {
     lines << QStringLiteral("▲ ") + visible(ranks::name_on_host(rank) + " did not end well: " + why);
   if (const std::string missing = ranks::missing_text(job); !missing.empty())
     lines << QStringLiteral("▲ ") + visible(missing);
+  if (job.larger_of_two) lines << visible(ranks::two_ranks_text(job));
   for (const ranks::Outlier& one : job.outliers) {
     QString line =
         QStringLiteral("△ ") + visible(ranks::name_on_host(job.ranks[one.rank]) + ": " + ranks::outlier_text(job, one));

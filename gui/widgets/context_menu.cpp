@@ -12,6 +12,7 @@
 #include "gui/models/filter_words.h"
 #include "gui/models/visible_text.h"
 #include "gui/widgets/editor.h"
+#include "gui/widgets/icicle.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
 
@@ -31,23 +32,21 @@ QString label(const QString& text, const QString& name) {
 void filter_by(Session& session, const QString& filter) {
   ViewState next = session.view();
   next.filter = filter;
-  if (next.page != PageId::timeline && next.page != PageId::peak) next.page = PageId::peak;
+  if (next.page != PageId::timeline && next.page != PageId::peak && next.page != PageId::compare)
+    next.page = PageId::peak;
   session.look(next);
 }
 
-// A word of a filter ends at a space.
-bool is_word(const QString& name) { return !name.isEmpty() && !name.contains(QLatin1Char(' ')); }
-
 void add_filters(QMenu& menu, Session& session, const QString& kind, const QString& name) {
-  if (!is_word(name)) return;
-  const QString filter = session.view().filter;
-  menu.addAction(label(QObject::tr("Look at %1 %2").arg(kind), name), &session, [&session, filter, name] {
-    QStringList words{name};
-    for (const QString& word : FilterWords(filter).left_out) words << QLatin1Char('-') + word;
+  if (name.isEmpty() || name.contains(QLatin1Char('"'))) return;
+  const QString filter = session.view().filter, word = FilterWord{name, true}.typed();
+  menu.addAction(label(QObject::tr("Look at %1 %2").arg(kind), name), &session, [&session, filter, word] {
+    QStringList words{word};
+    for (const FilterWord& hidden : FilterWords(filter).left_out) words << QLatin1Char('-') + hidden.typed();
     filter_by(session, words.join(QLatin1Char(' ')));
   });
   menu.addAction(label(QObject::tr("Hide %1 %2").arg(kind), name), &session,
-                 [&session, filter, name] { filter_by(session, (filter + QStringLiteral(" -") + name).trimmed()); });
+                 [&session, filter, word] { filter_by(session, (filter + QStringLiteral(" -") + word).trimmed()); });
 }
 
 void add_line(QMenu& menu, Session& session, const report::Frame& line) {
@@ -113,13 +112,38 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
   show_on(PageId::peak, QObject::tr("Show the allocation on the Peak page"));
   add_filters(menu, session, QObject::tr("module"), target.module);
   add_filters(menu, session, QObject::tr("operator"), target.op);
+  add_filters(menu, session, QObject::tr("group"), target.group);
   if (!session.view().filter.isEmpty())
     menu.addAction(QObject::tr("Clear the filter"), &session, [&session] { filter_by(session, {}); });
   menu.addSeparator();
   add_line(menu, session, target.line);
 }
 
-void add_context_menu(QAbstractItemView& view, Session* session, RowTarget target) {
+void add_context_menu(IcicleView& icicle, Session& session, NodeTarget target) {
+  icicle.setContextMenuPolicy(Qt::CustomContextMenu);
+  QObject::connect(&icicle, &QWidget::customContextMenuRequested, &icicle,
+                   [&icicle, &session, target = std::move(target)](const QPoint& place) {
+                     const uint32_t node = icicle.node_at(place);
+                     icicle.set_current(node);
+                     auto* menu = new QMenu(&icicle);
+                     menu->setAttribute(Qt::WA_DeleteOnClose);
+                     const auto copy = [&](const QString& text, const QString& copied) {
+                       menu->addAction(text, &icicle, [copied] { QGuiApplication::clipboard()->setText(copied); });
+                     };
+                     const QString name = icicle.tree().path(node);
+                     if (!name.isEmpty()) copy(label(QObject::tr("Copy \"%1\""), name), name);
+                     copy(QObject::tr("Copy the description"), icicle.description(node));
+                     if (node != icicle.zoomed())
+                       menu->addAction(QObject::tr("Zoom in"), &icicle, [&icicle, node] { icicle.zoom_to(node); });
+                     if (icicle.zoomed() != GroupTree::kRoot)
+                       menu->addAction(QObject::tr("Show all"), &icicle,
+                                       [&icicle] { icicle.zoom_to(GroupTree::kRoot); });
+                     if (session.document() != nullptr) add_target_entries(*menu, session, target(node));
+                     menu->popup(icicle.viewport()->mapToGlobal(place));
+                   });
+}
+
+void add_context_menu(QAbstractItemView& view, Session* session, RowTarget target, QAbstractItemModel* all) {
   const auto add = [&](const QString& text, const QKeySequence& keys, auto&& run) {
     auto* action = new QAction(text, &view);
     action->setShortcut(keys);
@@ -130,7 +154,8 @@ void add_context_menu(QAbstractItemView& view, Session* session, RowTarget targe
   add(QObject::tr("Copy row"), QKeySequence::Copy, [&view] {
     if (view.currentIndex().isValid()) QGuiApplication::clipboard()->setText(row_text(view.currentIndex()));
   });
-  add(QObject::tr("Copy all as CSV"), {}, [&view] { QGuiApplication::clipboard()->setText(csv_text(*view.model())); });
+  add(QObject::tr("Copy all as CSV"), {},
+      [&view, all] { QGuiApplication::clipboard()->setText(csv_text(all != nullptr ? *all : *view.model())); });
   view.setContextMenuPolicy(Qt::CustomContextMenu);
   QObject::connect(&view, &QWidget::customContextMenuRequested, &view,
                    [&view, session, target = std::move(target)](const QPoint& place) {

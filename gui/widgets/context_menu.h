@@ -6,10 +6,13 @@
 
 #include "gui/models/session.h"
 
+class QAbstractItemModel;
 class QAbstractItemView;
 class QMenu;
 
 namespace tapelens::gui {
+
+class IcicleView;
 
 // The things that a row or a place is about. Empty ones have no entry.
 struct ContextTarget {
@@ -17,6 +20,7 @@ struct ContextTarget {
   QString module;      // its path
   QString op;          // name of the operator
   report::Frame line;  // to open in an editor; empty file: none
+  QString group = {};  // another name that the filter finds: a saved field, a node, a category
 };
 
 // The allocation with its module, operator and line.
@@ -27,8 +31,12 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
 
 // Gives a table or tree the menu: the actions of the view, the copies of the cell, the row and the table, and the
 // entries of the row's target, if `target` is given. Ctrl+C copies the row; the Menu key opens the menu of the current
-// row.
+// row. `all`: the table to copy as a whole, if the view shows it in another form; it outlives the view.
 using RowTarget = std::function<ContextTarget(const QModelIndex&)>;
-void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {});
+void add_context_menu(QAbstractItemView& view, Session* session = nullptr, RowTarget target = {},
+                      QAbstractItemModel* all = nullptr);
+// The same for the pieces of an icicle: copies and zooms, and the entries of the target of the piece's node.
+using NodeTarget = std::function<ContextTarget(uint32_t node)>;
+void add_context_menu(IcicleView& icicle, Session& session, NodeTarget target);
 
 }  // namespace tapelens::gui

@@ -131,6 +131,13 @@ const IcicleView::Piece* IcicleView::piece_of(uint32_t node) const {
   return at == pieces_.end() ? nullptr : &*at;
 }
 
+uint32_t IcicleView::node_at(QPoint place) const {
+  const Piece* piece = viewport()->rect().contains(place) ? piece_at(place) : nullptr;
+  return piece != nullptr ? piece->node : current_;
+}
+
+QString IcicleView::description(uint32_t node) const { return tip({0, 0, tree_->node(node).depth, node, 1}); }
+
 QString IcicleView::label(uint32_t node) const {
   return node == GroupTree::kRoot ? root_name_ : tree_->node(node).name;
 }

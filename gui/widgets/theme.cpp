@@ -190,7 +190,8 @@ QColor Theme::name(std::string_view named) const {
   // Hues around the whole circle, in three shades on which text is readable.
   const int hue = static_cast<int>(hash % 360);
   const int shade = static_cast<int>(hash / 360 % 3);
-  return is_dark ? QColor::fromHsl(hue, 70, 74 + 9 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
+  // In the dark theme also visible on the surface: their contrast to it is at least 3.
+  return is_dark ? QColor::fromHsl(hue, 70, 154 + 10 * shade) : QColor::fromHsl(hue, 105, 196 + 10 * shade);
 }
 
 QColor Theme::severity(check::Severity severity) const {
@@ -237,6 +238,15 @@ QFont title_font() {
   QFont font = scaled(1.3);
   font.setWeight(QFont::DemiBold);
   return font;
+}
+
+QString fitted_path(const QFontMetrics& metrics, const QString& path, int width) {
+  QString shown = path;
+  for (qsizetype dot = path.indexOf(QLatin1Char('.')); dot >= 0 && metrics.horizontalAdvance(shown) > width;
+       dot = path.indexOf(QLatin1Char('.'), dot + 1)) {
+    shown = QStringLiteral("…") + path.mid(dot);
+  }
+  return shown;
 }
 
 QString fitted(const QFontMetrics& metrics, const QString& label, int width) {

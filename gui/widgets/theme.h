@@ -55,6 +55,8 @@ QFont title_font();  // headline of a page
 
 // As much of a label as fits, cut at its end; empty if only three letters would remain.
 QString fitted(const QFontMetrics& metrics, const QString& label, int width);
+// As much of a path of modules as fits, cut at a dot from the left: "….attention.self". Its last part is never cut.
+QString fitted_path(const QFontMetrics& metrics, const QString& path, int width);
 
 // "saved for backward", "parameters": the label in `tapelens report`.
 QString category_label(peak::HolderKind kind);

@@ -225,7 +225,7 @@ class VerifyFile : public ::testing::Test {
     verify::Verdict verdict;
     verdict.compared = {.steps = 3, .losses = 3, .gradients = 1200, .parameters = 6};
     verdict.bare.peak.value = 10 << 20;
-    verdict.bare.step_ns = 2000000;
+    verdict.bare.step = verify::StepTimes{2000000, 2000000, 2000000, 9};
     verdict.rewritten.peak.value = 5 << 20;
     return verdict;
   }
@@ -245,6 +245,15 @@ TEST_F(VerifyFile, AnIdenticalRunSaysWhatWasCompared) {
   EXPECT_EQ(verdict_title(verdict), "identical, bit for bit");
   EXPECT_EQ(verdict_text(verdict), "Compared were 3 steps: 3 losses, 1,200 gradients, 6 parameters after their step.");
   EXPECT_EQ(verdict_effect(verdict), "Peak 10.0 MiB \u2192 5.0 MiB (\u221250.0 %)");
+}
+
+TEST_F(VerifyFile, ATimeHasItsSpreadOrIsNotMeasurable) {
+  verify::Verdict verdict = identical();
+  verdict.rewritten.step = verify::StepTimes{3000000, 2900000, 3100000, 9};
+  EXPECT_TRUE(verdict_effect(read(verdict)).endsWith(", a step 2.0 ms \u2192 3.0 ms, x1.50 (x1.45 to x1.55)"))
+      << verdict_effect(verdict).toStdString();
+  verdict.rewritten.step->steps = 2;
+  EXPECT_TRUE(verdict_effect(read(verdict)).endsWith(", not measurable (2 steps)"));
 }
 
 TEST_F(VerifyFile, ADifferenceIsNamedWithItsSite) {

@@ -218,5 +218,14 @@ TEST(Colors, NamesAreReadableOnTheColorsOfTheTimeline) {
   set_scheme(Scheme::light);
 }
 
+TEST(Colors, OperatorsAreVisibleOnTheDarkTimeline) {
+  const Theme t = Theme::dark();
+  for (int i = 0; i < 2000; ++i) {
+    const QColor color = t.name("operator" + std::to_string(i));
+    for (const QColor& ground : {t.surface, t.window})
+      EXPECT_GE(contrast(color, ground), 3) << color.name().toStdString();
+  }
+}
+
 }  // namespace
 }  // namespace tapelens::gui

@@ -12,6 +12,7 @@
 #include "gui/timeline/timeline_view.h"
 #include "gui/widgets/context_menu.h"
 #include "gui/widgets/editor.h"
+#include "gui/widgets/icicle.h"
 #include "gui/widgets/table.h"
 #include "tests/gui/app_window.h"
 
@@ -53,7 +54,7 @@ TEST_F(Menus, OfARowOfThePeakPage) {
   show(PageId::peak);
   auto* view = view_on<QTableView>(PageId::peak);
   ASSERT_NE(view, nullptr);
-  const int rows = view->model()->rowCount();
+  const int rows = view->model()->rowCount(), everything = window_->page(PageId::peak).table()->rowCount();
   // A row with a module.
   QModelIndex row;
   for (int at = 0; at < rows && !row.isValid(); ++at)
@@ -69,11 +70,13 @@ TEST_F(Menus, OfARowOfThePeakPage) {
 
   const QString module = target_of(session(), AllocationId{row.data(PeakTable::allocation_role).toUInt()}).module;
   EXPECT_TRUE(choose(on, place_of(PeakTable::bytes), "Hide module")) << entries_.join('\n').toStdString();
-  EXPECT_EQ(this->view().filter, "-" + module);
-  EXPECT_TRUE(QTest::qWaitFor([&] { return view->model()->rowCount() < rows; }, 10'000));
+  EXPECT_EQ(this->view().filter, "-\"" + module + "\"");
+  const QAbstractItemModel& all = *window_->page(PageId::peak).table();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return all.rowCount() < everything; }, 10'000));
   for (int at = 0; at < view->model()->rowCount(); ++at)
-    EXPECT_FALSE(row_text(*view->model(), at).contains(module, Qt::CaseInsensitive)) << at;
+    EXPECT_FALSE(matches("\"" + module + "\"", row_text(*view->model(), at))) << at;
   EXPECT_TRUE(choose(on, {20, 10}, "Clear the filter"));
+  EXPECT_EQ(all.rowCount(), everything);
   EXPECT_EQ(view->model()->rowCount(), rows);
   EXPECT_TRUE(choose(on, {20, 10}, "Show the allocation in the timeline"));
   EXPECT_EQ(this->view().page, PageId::timeline);
@@ -89,7 +92,32 @@ TEST_F(Menus, OfAModule) {
   const QString path = row.data(Qt::EditRole).toString();
   EXPECT_TRUE(choose(*view->viewport(), view->visualRect(row).center(), "Look at module"));
   EXPECT_EQ(this->view().page, PageId::peak);
-  EXPECT_EQ(this->view().filter, path);
+  EXPECT_EQ(this->view().filter, "\"" + path + "\"");
+}
+
+TEST_F(Menus, OfAPieceOfTheIcicle) {
+  open(synthetic_recording());
+  show(PageId::peak);
+  auto* icicle = window_->page(PageId::peak).findChild<IcicleView*>();
+  ASSERT_NE(icicle, nullptr);
+  QWidget& on = *icicle->viewport();
+  const QPoint outermost{20, on.fontMetrics().height() * 2};  // below the root: the largest module
+  const uint32_t node = icicle->node_at(outermost);
+  ASSERT_NE(node, GroupTree::kRoot);
+  const QString module = icicle->tree().module_path(node);
+  ASSERT_FALSE(module.isEmpty());
+  EXPECT_TRUE(choose(on, outermost, "Copy \""));
+  EXPECT_EQ(clipboard(), icicle->tree().path(node));
+  EXPECT_TRUE(choose(on, outermost, "Copy the description"));
+  EXPECT_TRUE(clipboard().contains(" of all, ")) << clipboard().toStdString();
+  EXPECT_TRUE(choose(on, outermost, "Look at module"));
+  EXPECT_EQ(this->view().filter, "\"" + module + "\"");
+  EXPECT_TRUE(choose(on, outermost, "Hide module"));
+  EXPECT_TRUE(choose(on, {20, 5}, "Clear the filter"));
+  EXPECT_TRUE(choose(on, outermost, "Zoom in"));
+  EXPECT_EQ(icicle->zoomed(), node);
+  EXPECT_TRUE(choose(on, {20, 5}, "Show all"));
+  EXPECT_EQ(icicle->zoomed(), GroupTree::kRoot);
 }
 
 TEST_F(Menus, EveryTableHasOne) {
@@ -138,6 +166,21 @@ TEST_F(Menus, TheSearchLeavesWordsOut) {
   EXPECT_TRUE(matches("linear -conv", "a Linear"));
   EXPECT_FALSE(matches("linear -conv", "a linear of a Conv"));
   EXPECT_TRUE(matches("-", "a - b"));
+  EXPECT_EQ(found("\"aten\""), all);
+  EXPECT_EQ(found("\"ate\""), 0U);
+}
+
+TEST(Filters, AQuotedWordIsAWholeName) {
+  EXPECT_TRUE(matches("\"layer.1\"", "Net.Layer.1.fc"));
+  EXPECT_TRUE(matches("\"layer.1\"", "layer.10 layer.1"));
+  EXPECT_FALSE(matches("\"layer.1\"", "Net.layer.10.fc"));
+  EXPECT_TRUE(matches("-\"layer.1\"", "Net.layer.10.fc"));
+  EXPECT_FALSE(matches("-\"layer.1\"", "Net.layer.1"));
+  EXPECT_FALSE(matches("\"aten::add\"", "aten::addmm aten::add_"));
+  EXPECT_TRUE(matches("\"saved for backward\" relu", "relu: saved for backward"));
+  EXPECT_FALSE(matches("\"saved for\" -\"backward\"", "saved for backward"));
+  EXPECT_TRUE(matches("\"", "a \" b"));  // a quote without another is a word
+  EXPECT_TRUE(matches("a\"b", "a\"b"));
 }
 
 TEST(Editors, ShowTheLine) {

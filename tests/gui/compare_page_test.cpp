@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
+#include <QContextMenuEvent>
 #include <QDropEvent>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QTableView>
@@ -66,6 +69,44 @@ class OnComparePage : public ::testing::Test {
   Session session_;
   ComparePage page_{session_};
 };
+
+TEST_F(OnComparePage, RowsAndPiecesHaveAMenu) {
+  compare();
+  const auto entries = [](QWidget& on, const QPoint& place, const QString& chosen) {
+    QContextMenuEvent event(QContextMenuEvent::Mouse, place, on.mapToGlobal(place));
+    QApplication::sendEvent(&on, &event);
+    QStringList all;
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    if (menu == nullptr) return all;
+    for (QAction* entry : menu->actions()) {
+      all << entry->text();
+      if (entry->text().startsWith(chosen)) entry->trigger();
+    }
+    menu->close();
+    QApplication::processEvents();
+    return all;
+  };
+  QComboBox* by = box("The key");
+  by->setCurrentIndex(by->findData(static_cast<int>(peak::By::module)));
+  Q_EMIT by->activated(by->currentIndex());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return page_.other().comparison() != nullptr; }, 10'000));
+  auto* view = page_.findChild<QTableView*>();
+  int row = 0;
+  while (row < table().rowCount() && table().index(row, CompareTable::group).data().toString().startsWith('(')) ++row;
+  const QString module = table().index(row, CompareTable::group).data().toString();
+  const QPoint cell = view->visualRect(table().index(row, CompareTable::group)).center();
+  EXPECT_TRUE(entries(*view->viewport(), cell, "Copy row").contains("Hide module " + module));
+  EXPECT_TRUE(QApplication::clipboard()->text().contains(module));
+  entries(*view->viewport(), cell, "Hide module");
+  EXPECT_EQ(session_.view().filter, "-\"" + module + "\"");
+  for (int at = 0; at < table().rowCount(); ++at)
+    EXPECT_NE(table().index(at, CompareTable::group).data().toString(), module);
+
+  auto* icicle = page_.findChild<IcicleView*>();
+  const QStringList piece = entries(*icicle->viewport(), {20, 5}, "Copy the description");
+  EXPECT_TRUE(piece.contains("Clear the filter")) << piece.join('\n').toStdString();
+  EXPECT_TRUE(QApplication::clipboard()->text().startsWith("Modules\n"));
+}
 
 TEST_F(OnComparePage, AsksForTheOtherRecording) {
   EXPECT_TRUE(says("with another recording"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/text/names.h"
+#include "gui/models/folded_rows.h"
 #include "gui/models/peak_table.h"
 #include "gui/models/session.h"
 #include "tests/gui/peak_random.h"
@@ -137,6 +138,113 @@ TEST(PeakRows, AreThoseOfAGroupAndOfTheFilter) {
   // A new moment resets the shown rows, because they were rows of the earlier moment.
   table.show(moment.peak);
   EXPECT_EQ(rows.rowCount(), 100);
+}
+
+// Twelve equal saves of four layers and three heads, one gradient that is larger than each, and one save of another
+// size.
+std::shared_ptr<report::Peak> layers() {
+  auto peak = std::make_shared<report::Peak>();
+  uint32_t id = 1;
+  const auto add = [&](const std::string& module, int64_t bytes, report::Holder holder) {
+    peak->allocations.push_back(allocation(id++, bytes, std::move(holder)));
+    peak->allocations.back().module = module;
+    peak->allocations.back().op = "aten::gelu";
+    peak->allocations.back().source = "model.py:5 forward";
+  };
+  const report::Holder save{peak::HolderKind::save, "GeluBackward0", "self", "", "", 1};
+  for (int layer = 0; layer < 4; ++layer) {
+    for (int head = 0; head < 3; ++head)
+      add("Net.layers." + std::to_string(layer) + ".heads." + std::to_string(head), 1000, save);
+  }
+  add("Net.layers.0.heads.0", 5000, {peak::HolderKind::gradient, "", "", "fc.weight", "", 0});
+  add("Net.layers.0.heads.0", 1001, save);
+  return peak;
+}
+
+TEST(FoldedRows, EqualAllocationsAreOneRowThatOpens) {
+  PeakTable table;
+  PeakRows rows(table);
+  FoldedRows folded(table, rows);
+  const QAbstractItemModelTester tester(&folded, Mode::Fatal);
+  table.show(layers());
+  folded.sort(PeakTable::bytes, Qt::DescendingOrder);
+  ASSERT_EQ(folded.rowCount(), 3);
+  EXPECT_EQ(rows.rowCount(), 14);
+  // The sum of twelve is larger than the gradient.
+  EXPECT_EQ(shown(folded, 0, PeakTable::what), "▸ x12  GeluBackward0.self");
+  EXPECT_EQ(shown(folded, 0, PeakTable::bytes), "11.7 KiB");
+  EXPECT_EQ(folded.index(0, PeakTable::bytes).data(PeakTable::sort_role).toLongLong(), 12'000);
+  EXPECT_EQ(shown(folded, 0, PeakTable::module), "Net.layers.{0-3}.heads.{0-2}");
+  EXPECT_EQ(shown(folded, 0, PeakTable::op), "aten::gelu");
+  EXPECT_EQ(folded.index(0, 0).data(FoldedRows::count_role).toInt(), 12);
+  EXPECT_FALSE(folded.is_group(1));
+  EXPECT_EQ(shown(folded, 1, PeakTable::what), "gradient of fc.weight");
+
+  const QPersistentModelIndex last = folded.index(2, 0);
+  folded.set_open(0, true);
+  ASSERT_EQ(folded.rowCount(), 15);
+  EXPECT_EQ(last.row(), 14);
+  EXPECT_EQ(shown(folded, 0, PeakTable::what), "▾ x12  GeluBackward0.self");
+  EXPECT_EQ(shown(folded, 1, PeakTable::what).trimmed(), "GeluBackward0.self");
+  QStringList modules;
+  for (int row = 1; row <= 12; ++row) modules << shown(folded, row, PeakTable::module);
+  EXPECT_EQ(modules.removeDuplicates(), 0);
+  folded.sort(PeakTable::bytes, Qt::AscendingOrder);
+  EXPECT_EQ(last.row(), 0);
+  folded.sort(PeakTable::bytes, Qt::DescendingOrder);
+  folded.set_open(0, false);
+  EXPECT_EQ(folded.rowCount(), 3);
+  EXPECT_EQ(last.row(), 2);
+}
+
+TEST(FoldedRows, AllocationsThatAreSoughtAreShown) {
+  PeakTable table;
+  PeakRows rows(table);
+  FoldedRows folded(table, rows);
+  table.show(layers());
+  folded.sort(PeakTable::bytes, Qt::DescendingOrder);
+  const auto row_of = [&](uint32_t id) {
+    return folded.mapFromSource(rows.mapFromSource(table.index(table.row_of(id), 0))).row();
+  };
+  folded.reveal(rows.mapFromSource(table.index(table.row_of(1), 0)));
+  EXPECT_EQ(folded.rowCount(), 3);  // the row of the group is the first one's
+  EXPECT_EQ(row_of(1), 0);
+  EXPECT_EQ(row_of(7), 0);
+  folded.reveal(rows.mapFromSource(table.index(table.row_of(7), 0)));
+  EXPECT_EQ(folded.rowCount(), 15);
+  EXPECT_EQ(folded.index(row_of(7), 0).data(PeakTable::allocation_role).toUInt(), 7U);
+}
+
+TEST(FoldedRows, AFilterLeavesPartsOfAGroup) {
+  PeakTable table;
+  PeakRows rows(table);
+  FoldedRows folded(table, rows);
+  const QAbstractItemModelTester tester(&folded, Mode::Fatal);
+  table.show(layers());
+  rows.set_filter("layers.2 gelubackward0");
+  ASSERT_EQ(folded.rowCount(), 1);
+  EXPECT_EQ(shown(folded, 0, PeakTable::what), "▸ x3  GeluBackward0.self");
+  EXPECT_EQ(shown(folded, 0, PeakTable::module), "Net.layers.2.heads.{0-2}");
+  rows.set_filter("");
+  EXPECT_EQ(folded.rowCount(), 3);
+  table.show(nullptr);
+  EXPECT_EQ(folded.rowCount(), 0);
+}
+
+TEST(FoldedRows, AHundredThousandAllocationsAreFoldedAtOnce) {
+  RandomMoment moment;
+  testing::fill(moment, 7, 100'000);
+  PeakTable table;
+  PeakRows rows(table);
+  FoldedRows folded(table, rows);
+  QElapsedTimer timer;
+  timer.start();
+  table.show(moment.peak);
+  folded.sort(PeakTable::bytes, Qt::DescendingOrder);
+  EXPECT_LT(timer.elapsed(), 5000);
+  int count = 0;
+  for (int row = 0; row < folded.rowCount(); ++row) count += folded.index(row, 0).data(FoldedRows::count_role).toInt();
+  EXPECT_EQ(count, 100'000);
 }
 
 TEST(PeakRows, FilterIsFastWithAHundredThousandAllocations) {

@@ -19,12 +19,24 @@
 #include "gui/widgets/grouping_bar.h"
 #include "gui/widgets/icicle.h"
 #include "gui/widgets/source_pane.h"
+#include "gui/widgets/theme.h"
 #include "testing/model_builder.h"
 #include "tests/gui/peak_random.h"
 #include "trace/checksum.h"
 
 namespace tapelens::gui {
 namespace {
+
+TEST(Labels, APathIsCutAtADotFromTheLeft) {
+  const QFontMetrics metrics{QFont()};
+  const QString path = "Bert.encoder.layer.{0-3}.attention.self";
+  EXPECT_EQ(fitted_path(metrics, path, metrics.horizontalAdvance(path)), path);
+  const int width = metrics.horizontalAdvance("….attention.self");
+  EXPECT_EQ(fitted_path(metrics, path, width), "….attention.self");
+  EXPECT_EQ(fitted_path(metrics, path, width - 1), "….self");
+  EXPECT_EQ(fitted_path(metrics, path, 1), "….self");
+  EXPECT_EQ(fitted_path(metrics, "Bert", 1), "Bert");
+}
 
 using peak::By;
 

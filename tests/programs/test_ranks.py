@@ -30,6 +30,9 @@ def test_each_rank_writes_its_own_file_and_the_one_that_keeps_more_and_dies_is_s
     assert (said["expected_ranks"], said["missing"], said["left_out"]) == (2, [], [])
     # A thread of gloo decides when a scalar of a collective is freed.
     assert abs(peaks(said)[1] - peaks(said)[0] - KEPT) <= 64
+    two = said["two_ranks"]
+    assert (two["larger"], two["difference_bytes"]) == (1, peaks(said)[1] - peaks(said)[0])
+    assert "uneven_ranks.py:" in two["why"] and "other live tensors" in two["why"]
     assert {one["rank"]: one["exit_code"] for one in said["ended_badly"]}[1] == 3
     assert said["findings_unknown"] == 0
     # Compares with each file's report, which reads the columns and not the summary.

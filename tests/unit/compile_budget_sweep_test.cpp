@@ -249,6 +249,36 @@ TEST(Budgets, HowMuchStepsOfOneRunDifferIsSaid) {
   EXPECT_TRUE(is_remarked(of({one, half}), "Steps of one run differ by up to 3.5 ms"));
 }
 
+TEST(Budgets, TheKneeIsByCost) {
+  Point one = at(1, 100), high = at(0.8, 60), low = at(0.2, 50);
+  low.measured.step_ns = 15'000'000;  // 10 % of the peak more for half of a step
+  EXPECT_EQ(knee(of({one, high, low}))->budget, 0.8);
+  EXPECT_EQ(lowest(of({one, high, low}))->budget, 0.2);
+  low.measured.step_ns = 10'100'000;
+  EXPECT_EQ(knee(of({one, high, low}))->budget, 0.2);
+  low.measured.peak = Bytes{56 * kMiB};  // a tenth of the gain is not worth a lower budget
+  EXPECT_EQ(knee(of({one, high, low}))->budget, 0.8);
+  // Every budget costs more than it saves: the one with the smallest loss.
+  high.measured.step_ns = 20'000'000;
+  low.measured.step_ns = 18'000'000;
+  EXPECT_EQ(knee(of({one, high, low}))->budget, 0.2);
+}
+
+TEST(Budgets, NoiseIsNoCost) {
+  Point one = at(1, 100), high = at(0.8, 60), low = at(0.2, 50);
+  low.measured.step_ns = 15'000'000;
+  one.measured.least_step_ns = 8'000'000;
+  one.measured.most_step_ns = 14'000'000;
+  const Sweep found = of({one, high, low});
+  EXPECT_EQ(noise_ns(found), 6'000'000);
+  EXPECT_TRUE(is_time_noise(found, found.points[2]));
+  EXPECT_EQ(knee(found)->budget, 0.2);
+  EXPECT_TRUE(is_remarked(found, "Steps of one run differ by up to 6.0 ms: smaller changes of their time are noise."));
+  EXPECT_EQ(nlohmann::json::parse(budget_json(found))["points"][2]["step_change_is_noise"], true);
+  one.measured.most_step_ns = 9'000'000;
+  EXPECT_FALSE(is_time_noise(of({one, high, low}), found.points[2]));
+}
+
 TEST(Budgets, StepsOfASimulatedGpuHaveNoTime) {
   Point one = at(1, 200), half = at(0.5, 100);
   for (Point* point : {&one, &half}) {

@@ -5,6 +5,7 @@
 #include "analyzer/model/load.h"
 #include "analyzer/model/steps.h"
 #include "analyzer/model/words.h"
+#include "analyzer/peak/frame_names.h"
 #include "testing/model_builder.h"
 #include "testing/trace_builder.h"
 #include "trace/checksum.h"
@@ -514,6 +515,18 @@ TEST(Source, IsTheInnermostFrameThatIsNeitherTorchNorTheStandardLibrary) {
   EXPECT_EQ(source_frame(b.text, b.stack({linear, vision, main})), vision);
   EXPECT_EQ(source_frame(b.text, b.stack({linear, contexts})), linear);
   EXPECT_EQ(source_frame(b.text, StackId{}), FrameId{});
+}
+
+TEST(Source, OfALibraryIsToldBesideTheUsersLine) {
+  TextBuilder b;
+  const FrameId linear = b.frame("/x/lib/python3.12/site-packages/torch/nn/modules/linear.py", 116, "forward");
+  const FrameId bert = b.frame("/x/lib/python3.12/site-packages/transformers/modeling_bert.py", 335, "forward");
+  const FrameId main = b.frame("/home/me/train.py", 12, "main");
+  EXPECT_EQ(own_frame(b.text, b.stack({linear, bert, main})), main);
+  EXPECT_EQ(peak::called_library_frame(b.text, b.stack({linear, bert, main})), bert);
+  EXPECT_EQ(peak::called_library_frame(b.text, b.stack({linear, main})), FrameId{});
+  EXPECT_EQ(peak::called_library_frame(b.text, b.stack({linear, bert})), FrameId{});
+  EXPECT_EQ(peak::called_library_frame(b.text, StackId{}), FrameId{});
 }
 
 TEST(Source, OfACppProgramIsNotLibTorchAndNotTheStandardLibrary) {

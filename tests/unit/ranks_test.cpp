@@ -10,6 +10,7 @@
 #include "analyzer/ranks/job.h"
 #include "analyzer/ranks/renderings.h"
 #include "analyzer/ranks/summary.h"
+#include "analyzer/text/json.h"
 #include "testing/synthetic_ranks.h"
 #include "testing/trace_builder.h"
 #include "trace/recording.h"
@@ -130,6 +131,60 @@ TEST(Ranks, ThoseThatAreMissingAreNamed) {
   EXPECT_EQ(job.missing_count, 26u);
   EXPECT_EQ(job.missing, (std::vector<std::pair<uint64_t, uint64_t>>{{3, 4}, {40, 63}}));
   EXPECT_NE(ranks_text(job, {}).find("No recording exists of 26 of the 64 ranks: 3 to 4, 40 to 63"), std::string::npos);
+}
+
+std::vector<RankFile> two_of(int32_t first, int32_t second) {
+  const SyntheticRanks synthetic(1024);
+  return {{.file = "a", .summary = synthetic.of(first), .why = {}},
+          {.file = "b", .summary = synthetic.of(second), .why = {}}};
+}
+
+TEST(Ranks, TwoAreComparedInOneSentence) {
+  const Job job = merged(two_of(kKeepsMore, 36));
+  const std::string sentence = two_ranks_text(job);
+  EXPECT_TRUE(sentence.starts_with("Rank 37 needs 3.0 GiB (9.4 %) more than rank 36: mainly saved for backward ("))
+      << sentence;
+  EXPECT_TRUE(sentence.ends_with("), LogSoftmaxBackward0.result, GPT.head, train.py:88 loss.")) << sentence;
+  for (const std::string& shown : {ranks_text(job, {.width = 200}), ranks_markdown(job, {})}) {
+    EXPECT_NE(shown.find(sentence), std::string::npos) << shown;
+    for (const char* part : {"median rank", "least", "stand out", "from 5 ranks on"}) {
+      EXPECT_EQ(shown.find(part), std::string::npos) << part << "\n" << shown;
+    }
+  }
+  const auto json = text::Json::parse(ranks_json(job, {})).at("two_ranks");
+  EXPECT_EQ(json.at("larger"), 37);
+  EXPECT_EQ(json.at("why"), sentence);
+  EXPECT_EQ(json.at("difference_bytes"), job.most.value - job.least.value);
+  EXPECT_EQ(
+      json.at("reasons").at(0).at("bytes").get<int64_t>() - json.at("reasons").at(0).at("other_bytes").get<int64_t>(),
+      json.at("difference_bytes"));
+}
+
+TEST(Ranks, ACategoryWithoutFieldsIsNamedOnce) {
+  const std::string sentence = two_ranks_text(merged(two_of(kNotSharded, 36)));
+  EXPECT_TRUE(sentence.ends_with(": mainly optimizer state (800.0 MiB -> 6.2 GiB), train.py:70 main.")) << sentence;
+}
+
+TEST(Ranks, MemoryOutsideOfModulesNamesNoModule) {
+  std::vector<RankFile> files = two_of(kKeepsMore, 36);
+  for (RankFile& file : files) {
+    for (Sum& sum : file.summary->processes[0].devices[0].by[static_cast<size_t>(By::module)].rows) {
+      if (sum.key == "GPT.head") sum.key = "(outside of modules)";
+    }
+  }
+  const std::string sentence = two_ranks_text(merged(std::move(files)));
+  EXPECT_TRUE(sentence.ends_with("), LogSoftmaxBackward0.result, train.py:88 loss.")) << sentence;
+}
+
+TEST(Ranks, TwoThatNeedAboutTheSameHaveNoReason) {
+  const std::string close = two_ranks_text(merged(two_of(35, 36)));
+  EXPECT_TRUE(close.ends_with(": about the same.")) << close;
+  EXPECT_EQ(close.find("mainly"), std::string::npos) << close;
+  std::vector<RankFile> equal = two_of(35, 35);
+  equal[1].summary->processes[0].rank = 36;
+  const std::string same = two_ranks_text(merged(std::move(equal)));
+  EXPECT_TRUE(same.starts_with("Both ranks need ")) << same;
+  EXPECT_EQ(two_ranks_text(merged(sources_of(SyntheticRanks(3), 3))), "");
 }
 
 TEST(Ranks, FewerThanFiveAreNotJudged) {

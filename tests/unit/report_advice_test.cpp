@@ -60,6 +60,28 @@ TEST(Advice, Json) { expect_golden("advise.json", advice_json(sample())); }
 TEST(Advice, Sarif) { expect_golden("advise.sarif", sarif_of(sample()).dump(2) + "\n"); }
 TEST(Advice, Plan) { expect_golden("plan.json", plan(sample())); }
 
+TEST(Report, WhatWasAliveHasTheLibrarysLineBesideTheUsers) {
+  Report r = sample();
+  r.advice.reset();
+  r.peak.by_category = {{peak::HolderKind::save, Bytes{8 << 20}, 3}, {peak::HolderKind::op, Bytes{1 << 19}, 1}};
+  advise::Remaining save{peak::HolderKind::save, Bytes{8 << 20}, 3, "GeluBackward0.self", Bytes{4 << 20}, "Bert", {}};
+  save.source = {"/home/me/hf.py", "<module>", 23};
+  save.library = {"/venv/lib/python3.12/site-packages/transformers/modeling_bert.py", "forward", 335};
+  advise::Remaining temporary = save;
+  temporary.kind = peak::HolderKind::op;
+  r.peak.held_by = {save, temporary};
+  const std::string shown = text(r, style_of(100));
+  const std::string lines = "hf.py:23 calls modeling_bert.py:335\n";
+  EXPECT_NE(shown.find(lines), std::string::npos) << shown;
+  EXPECT_EQ(shown.find(lines), shown.rfind(lines)) << "of a small category, too: " << shown;
+  EXPECT_EQ(
+      remaining_text(save),
+      "saved for backward: 4.0 MiB of it GeluBackward0.self in Bert, hf.py:23 <module> (calls modeling_bert.py:335 "
+      "forward)");
+  r.peak.held_by[0].library = {};
+  EXPECT_EQ(text(r, style_of(100)).find(" calls "), std::string::npos);
+}
+
 TEST(Advice, ThatFoundNothingSaysWhatWasChecked) {
   Report r = sample();
   r.advice->findings.clear();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "analyzer/verify/verdict.h"
@@ -35,7 +36,13 @@ Verdict full() {
   v.difference = d;
   v.rounding = Rounding{"", {{"w", 5e-7, 1.0 / 3, 0}, {"b\n\"\\ \u00fc", 1e-300, -0.0, 7}}, 2};
   v.compared = {3, 4, 1200, 6, 7, 8};
-  v.bare = {0, Bytes{10 << 20}, Bytes{9 << 20}, Bytes{8 << 20}, 2'000'000, {0.5, 0.1, -1e300}, {0, 255, UINT64_MAX}};
+  v.bare = {0,
+            Bytes{10 << 20},
+            Bytes{9 << 20},
+            Bytes{8 << 20},
+            StepTimes{2'000'000, 1'900'000, 2'100'000, 9},
+            {0.5, 0.1, -1e300},
+            {0, 255, UINT64_MAX}};
   v.rewritten = {70, Bytes{INT64_MAX}, Bytes{1}, Bytes{0}, std::nullopt, {}, {}};
   v.applied = {{"wide-save", 1, 2, 3, Bytes{400}, Bytes{50}}, {"mine", 9, 0, 0, Bytes{0}, Bytes{0}}};
   v.skipped = {{"late-gradient", "the gradients are clipped", 1, Bytes{4096}}};
@@ -86,13 +93,63 @@ TEST(VerdictJson, WhatIsNoFiniteNumberIsNone) {
   Verdict v = full();
   v.bare.loss = {std::numeric_limits<double>::infinity(), std::nan("")};
   v.rounding->gradients = {{"w", std::nan(""), 1, 2}};
-  v.rewritten.step_ns = -5;  // the checksums take longer than the step
+  v.rewritten.step = StepTimes{-5, -6, -4, 7};  // the checksums take longer than the step
   const Verdict again = read(verdict_json(v));
   ASSERT_EQ(again.bare.loss.size(), 2U);
   EXPECT_TRUE(std::isnan(again.bare.loss[0]) && std::isnan(again.bare.loss[1]));
   EXPECT_TRUE(std::isnan(again.rounding->gradients.at(0).difference));
-  EXPECT_EQ(again.rewritten.step_ns, -5);
+  EXPECT_EQ(again.rewritten.step, v.rewritten.step);
   EXPECT_EQ(verdict_json(again), verdict_json(v));
+}
+
+// Bare steps take 1.0 ms; the quartiles are `spread` ns from the medians.
+Verdict timed(int64_t median, int64_t spread, uint64_t steps) {
+  Verdict v = full();
+  v.bare.step = StepTimes{1'000'000, 1'000'000 - spread, 1'000'000 + spread, 20};
+  v.rewritten.step = StepTimes{median, median - spread, median + spread, steps};
+  return v;
+}
+
+TEST(StepTime, ARatioHasItsSpread) {
+  const Verdict slower = timed(1'500'000, 50'000, 20);
+  EXPECT_EQ(time_ratio_text(slower), "x1.50 (x1.38 to x1.63)");
+  EXPECT_NE(verdict_text(slower, "").find(" x1.50 (x1.38 to x1.63)\n"), std::string::npos) << verdict_text(slower, "");
+  const auto json = nlohmann::json::parse(verdict_json(slower));
+  EXPECT_EQ(json["step_time"]["is_measurable"], true);
+  EXPECT_DOUBLE_EQ(json["step_time"]["ratio"], 1.5);
+  EXPECT_DOUBLE_EQ(json["step_time"]["low"], 1.45 / 1.05);
+  EXPECT_EQ(json["rewritten"]["timed_steps"], 20);
+  EXPECT_TRUE(time_ratio(timed(600'000, 50'000, 20))->is_measurable());
+}
+
+TEST(StepTime, ADifferenceBelowTheSpreadIsNotMeasurable) {
+  const Verdict same = timed(1'050'000, 50'000, 20);
+  EXPECT_EQ(time_ratio_text(same), "not measurable (x0.95 to x1.16)");
+  EXPECT_EQ(nlohmann::json::parse(verdict_json(same))["step_time"]["is_measurable"], false);
+}
+
+TEST(StepTime, FewStepsAreNotMeasurable) {
+  EXPECT_EQ(time_ratio_text(timed(3'000'000, 0, 4)), "not measurable (4 steps)");
+  EXPECT_EQ(time_ratio_text(timed(3'000'000, 0, 1)), "not measurable (1 step)");
+  EXPECT_EQ(time_ratio_text(timed(3'000'000, 0, 5)), "x3.00 (x3.00 to x3.00)");
+}
+
+TEST(StepTime, WithoutTimesThereIsNoRatio) {
+  Verdict v = timed(1, 0, 20);
+  v.bare.step.reset();
+  EXPECT_EQ(time_ratio_text(v), "");
+  EXPECT_TRUE(nlohmann::json::parse(verdict_json(v))["step_time"].is_null());
+  v = timed(-5, 0, 20);  // the checksums take longer than the step
+  EXPECT_EQ(time_ratio_text(v), "");
+}
+
+TEST(StepTime, OfAnOlderVersionsVerdictHasNoSpread) {
+  auto json = nlohmann::ordered_json::parse(verdict_json(timed(3'000'000, 0, 20)));
+  for (const char* run : {"bare", "rewritten"}) {
+    for (const char* key : {"step_low_ns", "step_high_ns", "timed_steps"}) json[run].erase(key);
+  }
+  json.erase("step_time");
+  EXPECT_EQ(time_ratio_text(read(json.dump())), "not measurable (0 steps)");
 }
 
 TEST(VerdictJson, WhatIsNoVerdictIsOneSentence) {
