@@ -15,6 +15,7 @@
 #include "analyzer/compare/gate.h"
 #include "analyzer/compare/renderings.h"
 #include "analyzer/export/export.h"
+#include "analyzer/peak/pauses.h"
 #include "analyzer/ranks/summary.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
@@ -76,6 +77,7 @@ void add_analysis(const run::Run& run, Costs& costs) {
     add("lifetimes", [&] { analysis.lifetimes(); });
     add("longest lifetimes", [&] { analysis.longest_lifetimes(); });
     add("in use", [&] { analysis.in_use(); });
+    add("pauses", [&] { peak::find_pauses(analysis.process()); });
     add("devices", [&] { analysis.devices(); });
     for (const run::DeviceRun* device : process->devices()) {
       add("timeline", [&] { device->analysis().timeline(); });

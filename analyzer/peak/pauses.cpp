@@ -1,0 +1,125 @@
+#include "analyzer/peak/pauses.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+
+namespace tapelens::peak {
+
+namespace {
+
+using model::Interval;
+using model::Time;
+
+constexpr int64_t kLeastPart = 4096;     // a pause is at least this part of the recording
+constexpr uint64_t kEventsForEach = 16;  // the least number of events for one pause
+constexpr double kShorter = 3;           // the least factor by which the drawing of a pause shortens it
+constexpr double kShareOfOne = 0.03,
+                 kShareOfAll = 0.3;  // the share of a picture for one pause, and at most for all of them
+
+int64_t length_of(Interval interval) { return interval.end.ns - interval.begin.ns; }
+
+// The length at which each of `count` pauses is drawn, beside the `rest` of the time.
+double narrow_length(size_t count, double rest) {
+  const double share = std::min(kShareOfOne * static_cast<double>(count), kShareOfAll);
+  return share / (1 - share) * rest / static_cast<double>(count);
+}
+
+// Visits the times of sorted columns in order.
+class Merged {
+ public:
+  explicit Merged(std::initializer_list<const std::vector<uint64_t>*> columns) {
+    for (const auto* column : columns) at_.push_back({column, 1});  // row 0 is no row
+  }
+  // The column of the next time; -1 after the last.
+  int next() {
+    int best = -1;
+    for (size_t i = 0; i < at_.size(); ++i) {
+      if (at_[i].row < at_[i].times->size() && (best < 0 || time(i) < time(static_cast<size_t>(best))))
+        best = static_cast<int>(i);
+    }
+    return best;
+  }
+  uint64_t time(size_t column) const { return (*at_[column].times)[at_[column].row]; }
+  size_t take(size_t column) { return at_[column].row++; }
+
+ private:
+  struct Place {
+    const std::vector<uint64_t>* times;
+    size_t row;
+  };
+  std::vector<Place> at_;
+};
+
+// With a first value that is no border, as in a column.
+std::vector<uint64_t> step_borders(const model::Process& p) {
+  std::vector<uint64_t> out{0};
+  for (const auto* steps : {&p.optimizer_steps, &p.program_steps}) {
+    for (const model::OptimizerStep& step : *steps) {
+      out.push_back(static_cast<uint64_t>(step.when.begin.ns));
+      if (step.when.end != model::kNever) out.push_back(static_cast<uint64_t>(step.when.end.ns));
+    }
+  }
+  std::sort(out.begin() + 1, out.end());
+  return out;
+}
+
+struct Quiet {
+  std::vector<Interval> stretches;  // without events, at least 1/4096 of the recording
+  uint64_t events = 0;
+};
+
+Quiet quiet_stretches(const model::Process& p) {
+  Quiet out;
+  const int64_t whole = p.duration.ns, least = std::max<int64_t>(1, whole / kLeastPart);
+  int64_t busy_until = 0;
+  const auto busy = [&](int64_t begin, int64_t end) {
+    if (begin - busy_until >= least) out.stretches.push_back({Time{busy_until}, Time{begin}});
+    busy_until = std::max(busy_until, end);
+  };
+  const std::vector<uint64_t> steps = step_borders(p);
+  constexpr int kOperators = 2;
+  Merged events({&p.allocations.time.raw, &p.frees.time.raw, &p.operators.begin.raw, &steps});
+  for (int column = events.next(); column >= 0; column = events.next()) {
+    const auto begin = static_cast<int64_t>(events.time(static_cast<size_t>(column)));
+    if (begin >= whole) break;
+    const size_t row = events.take(static_cast<size_t>(column));
+    int64_t end = begin;
+    if (column == kOperators) {
+      const Time ended = p.operators.end[model::OperatorId{static_cast<uint32_t>(row)}];
+      if (ended != model::kNever) end = std::max(end, ended.ns);
+    }
+    busy(begin, std::min(end, whole));
+    ++out.events;
+  }
+  busy(whole, whole);
+  return out;
+}
+
+}  // namespace
+
+Pauses find_pauses(const model::Process& process) {
+  Quiet quiet = quiet_stretches(process);
+  std::vector<Interval>& stretches = quiet.stretches;
+  std::ranges::stable_sort(stretches, std::ranges::greater(), length_of);
+  const size_t most = std::min<size_t>(stretches.size(), quiet.events / kEventsForEach);
+  const auto whole = static_cast<double>(process.duration.ns);
+  Pauses out;
+  size_t count = 0;
+  double paused = 0;
+  for (size_t i = 0; i < most; ++i) {
+    const auto length = static_cast<double>(length_of(stretches[i]));
+    paused += length;
+    const double narrow = narrow_length(i + 1, whole - paused);
+    if (paused < whole / 2 || paused >= whole || length < kShorter * narrow) continue;
+    count = i + 1;
+    out.narrow = narrow;
+  }
+  stretches.resize(count);
+  std::ranges::sort(stretches, {}, &Interval::begin);
+  out.all = std::move(stretches);
+  return out;
+}
+
+}  // namespace tapelens::peak

@@ -1,0 +1,24 @@
+// The long stretches of a run in which nothing happens: imports, compilation, waits for data, the end of the program.
+// Pictures draw them narrow, so that the rest is wide enough to read.
+#pragma once
+
+#include <vector>
+
+#include "analyzer/model/model.h"
+
+namespace tapelens::peak {
+
+struct Pauses {
+  // In the order of time, without overlaps. Empty: the pauses are too short to matter.
+  std::vector<model::Interval> all;
+  // In a picture of the whole run, each pause is as wide as this time, in ns. It is at most a third of any pause.
+  double narrow = 0;
+};
+
+// A stretch is a pause if the process has no allocation, free, operator or border of a step in it, and if it is at
+// least three times as long as it is drawn. The pauses take at least half of [0, process.duration), and have 16 events
+// on average between two of them. Stretches below 1/4096 of the recording are never pauses. Takes one pass over the
+// events.
+Pauses find_pauses(const model::Process& process);
+
+}  // namespace tapelens::peak
