@@ -70,37 +70,57 @@ struct Quiet {
   uint64_t events = 0;
 };
 
-Quiet quiet_stretches(const model::Process& p) {
+Quiet quiet_stretches(const model::Process& p, model::DeviceId device) {
   Quiet out;
   const int64_t whole = p.duration.ns, least = std::max<int64_t>(1, whole / kLeastPart);
   int64_t busy_until = 0;
   const auto busy = [&](int64_t begin, int64_t end) {
     if (begin - busy_until >= least) out.stretches.push_back({Time{busy_until}, Time{begin}});
-    busy_until = std::max(busy_until, end);
+    busy_until = std::max(busy_until, std::min(end, whole));
+    ++out.events;
   };
+  const auto end_of = [&](model::OperatorId op, int64_t begin) {
+    const Time end = op ? p.operators.end[op] : Time{begin};
+    return end == model::kNever ? begin : std::max(begin, end.ns);
+  };
+  const auto is_on_device = [&](uint32_t allocation) {
+    return p.allocations.device[model::AllocationId{allocation}] == device;
+  };
+  size_t next_input = 1;
   const std::vector<uint64_t> steps = step_borders(p);
-  constexpr int kOperators = 2;
+  enum Column : uint8_t { kAllocations, kFrees, kOperators, kSteps };
   Merged events({&p.allocations.time.raw, &p.frees.time.raw, &p.operators.begin.raw, &steps});
   for (int column = events.next(); column >= 0; column = events.next()) {
     const auto begin = static_cast<int64_t>(events.time(static_cast<size_t>(column)));
     if (begin >= whole) break;
-    const size_t row = events.take(static_cast<size_t>(column));
-    int64_t end = begin;
-    if (column == kOperators) {
-      const Time ended = p.operators.end[model::OperatorId{static_cast<uint32_t>(row)}];
-      if (ended != model::kNever) end = std::max(end, ended.ns);
+    const auto row = static_cast<uint32_t>(events.take(static_cast<size_t>(column)));
+    switch (static_cast<Column>(column)) {
+      case kAllocations:
+        if (is_on_device(row)) busy(begin, end_of(p.allocations.op[model::AllocationId{row}], begin));
+        break;
+      case kFrees:
+        if (is_on_device(p.frees.of[model::FreeId{row}].value)) busy(begin, begin);
+        break;
+      case kOperators: {
+        const auto first = p.operators.inputs.begin() + static_cast<int64_t>(next_input);
+        const uint32_t count = p.operators.input_count.raw[row];
+        next_input += count;
+        if (std::any_of(first, first + count, is_on_device)) busy(begin, end_of(model::OperatorId{row}, begin));
+        break;
+      }
+      case kSteps:
+        busy(begin, begin);
+        break;
     }
-    busy(begin, std::min(end, whole));
-    ++out.events;
   }
-  busy(whole, whole);
+  if (whole - busy_until >= least) out.stretches.push_back({Time{busy_until}, Time{whole}});
   return out;
 }
 
 }  // namespace
 
-Pauses find_pauses(const model::Process& process) {
-  Quiet quiet = quiet_stretches(process);
+Pauses find_pauses(const model::Process& process, model::DeviceId device) {
+  Quiet quiet = quiet_stretches(process, device);
   std::vector<Interval>& stretches = quiet.stretches;
   std::ranges::stable_sort(stretches, std::ranges::greater(), length_of);
   const size_t most = std::min<size_t>(stretches.size(), quiet.events / kEventsForEach);

@@ -1,5 +1,5 @@
-// The long stretches of a run in which nothing happens: imports, compilation, waits for data, the end of the program.
-// Pictures draw them narrow, so that the rest is wide enough to read.
+// The long stretches of a run in which nothing happens on a device: imports, compilation, waits for data, the end of
+// the program. Pictures draw them narrow, so that the rest is wide enough to read.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ struct Pauses {
   double narrow = 0;
 };
 
-// A stretch is a pause if the process has no allocation, free, operator or border of a step in it, and if it is at
-// least three times as long as it is drawn. The pauses take at least half of [0, process.duration), and have 16 events
-// on average between two of them. Stretches below 1/4096 of the recording are never pauses. Takes one pass over the
-// events.
-Pauses find_pauses(const model::Process& process);
+// A stretch is a pause if it has no allocation or free of the device, no operator that uses or allocates its memory,
+// and no border of a step, and if it is at least three times as long as it is drawn. The pauses take at least half of
+// [0, process.duration), and have 16 events on average between two of them. Stretches below 1/4096 of the recording are
+// never pauses. Takes one pass over the events.
+Pauses find_pauses(const model::Process& process, model::DeviceId device);
 
 }  // namespace tapelens::peak

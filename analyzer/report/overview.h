@@ -34,7 +34,7 @@ struct Overview {
   };
   std::vector<Point> points;
   uint64_t events = 0;                       // events that the curve summarizes
-  peak::Pauses pauses;                       // of the process
+  peak::Pauses pauses;                       // of the device
   std::vector<uint8_t> stacked;              // roles with any bytes, from the bottom of the stack up
   std::vector<peak::AllocationGroup> lines;  // the program's lines by the bytes alive that they made, the most first
   // Each of the first findings and entries of the advice alone. `all`: the whole advice together.

@@ -49,7 +49,7 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
       timeline(analysis.timeline()),
       peak(analysis.peak()),
       device(at_peak(found, analysis)),
-      without_pauses(view.process.duration, peak::find_pauses(view.process)),
+      without_pauses(view.process.duration, peak::find_pauses(view.process, found.device)),
       by_events(view.process.duration, timeline) {
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(

@@ -1,6 +1,8 @@
 // The axis, its pauses, and the bands of steps and phases below it.
 #include <QPolygon>
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "analyzer/text/format.h"
 #include "gui/models/facts.h"
@@ -42,13 +44,13 @@ QString mark_words(int64_t ns, int64_t every) {
 
 struct VisibleBreak {
   QRect band;   // over the axis, in device independent pixels
-  QRect label;  // of its length; empty: another one is there
+  QRect label;  // of its length; empty: that of a longer pause is there
   QString words;
 };
 
 std::vector<VisibleBreak> visible_breaks(const Scene& scene, const QRect& axis, const QFontMetrics& metrics) {
   std::vector<VisibleBreak> out;
-  int free_from = axis.left();
+  std::vector<std::pair<int64_t, size_t>> longest;
   for (const picture::Break& one : picture::breaks(scene.axis)) {
     const int x0 = scene.left + static_cast<int>(one.x0 / scene.ratio);
     const int x1 = std::max(x0 + 1, scene.left + static_cast<int>(one.x1 / scene.ratio));
@@ -56,11 +58,22 @@ std::vector<VisibleBreak> visible_breaks(const Scene& scene, const QRect& axis, 
     visible.words = time_words(Time{one.pause.end.ns - one.pause.begin.ns});
     const int width = metrics.horizontalAdvance(visible.words) + 8;
     const int left = std::clamp((x0 + x1 - width) / 2, axis.left(), std::max(axis.left(), axis.right() - width));
-    if (left >= free_from) {
-      visible.label = QRect(left, axis.top(), width, axis.height() - 5);
-      free_from = left + width;
-    }
+    visible.label = QRect(left, axis.top(), width, axis.height() - 5);
+    longest.emplace_back(one.pause.end.ns - one.pause.begin.ns, out.size());
     out.push_back(std::move(visible));
+  }
+  std::ranges::sort(longest, std::greater());
+  std::set<int> taken;  // the left of each label; all have about the same width
+  for (const auto& [length, at] : longest) {
+    QRect& label = out[at].label;
+    const auto next = taken.lower_bound(label.left());
+    const bool is_free = (next == taken.end() || *next > label.right()) &&
+                         (next == taken.begin() || *std::prev(next) + label.width() <= label.left());
+    if (is_free) {
+      taken.insert(label.left());
+    } else {
+      label = {};
+    }
   }
   return out;
 }
@@ -90,10 +103,10 @@ void paint_axis(Surface& surface, const Scene& scene, const QRect& lane) {
   }
 }
 
-void paint_breaks(QPainter& p, const Scene& scene, const QRect& axis, int bottom) {
+void paint_breaks(QPainter& p, const Scene& scene, const QRect& axis, int top, int bottom) {
   p.setFont(small_font());
   for (const VisibleBreak& one : visible_breaks(scene, axis, p.fontMetrics())) {
-    const QRect band(one.band.left(), axis.bottom() - 4, one.band.width(), bottom - axis.bottom() + 4);
+    const QRect band(one.band.left(), top, one.band.width(), bottom - top + 1);
     QColor ground = theme().window, ink = theme().faint;
     ground.setAlpha(150);
     ink.setAlpha(120);
@@ -112,6 +125,7 @@ void paint_breaks(QPainter& p, const Scene& scene, const QRect& axis, int bottom
         p.drawPolyline(edge);
       }
     }
+    p.fillRect(QRect(one.band.left(), axis.bottom() - 4, one.band.width(), 5), QBrush(theme().faint, Qt::BDiagPattern));
     if (one.label.isEmpty()) continue;
     p.setPen(theme().text);
     p.drawText(one.label, Qt::AlignCenter, one.words);

@@ -106,8 +106,8 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane);
 inline constexpr int kSmallLine = 2;
 void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis& bytes, const QRect& lane);
 void paint_track(Surface& surface, const Scene& scene, const picture::Track& track, const QRect& lane, int row_height);
-// The pauses that the axis draws narrow: a band over the lanes, and its length on the axis.
-void paint_breaks(QPainter& painter, const Scene& scene, const QRect& axis, int bottom);
+// The pauses that the axis draws narrow: a band from `top` to `bottom`, over the lanes, and its length on the axis.
+void paint_breaks(QPainter& painter, const Scene& scene, const QRect& axis, int top, int bottom);
 // The axis of the whole recording, in pixels of the device.
 picture::TimeAxis minimap_axis(const Session& session, int width, double ratio);
 // Paints the whole recording; the caller marks the shown range.

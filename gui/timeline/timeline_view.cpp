@@ -143,7 +143,7 @@ void TimelineView::paint_lanes(Surface& surface) {
   for (const Lanes::Thread& thread : lanes_->threads) {
     paint_track(surface, s, *thread.track, thread.where, lanes_->row_height);
   }
-  paint_breaks(surface.painter(), s, lanes_->axis, lanes_->bottom());
+  paint_breaks(surface.painter(), s, lanes_->axis, lanes_->curve.top(), lanes_->bottom());
   paint_names(surface.painter());
 }
 

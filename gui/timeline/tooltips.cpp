@@ -108,7 +108,7 @@ QString break_tip(const Scene& scene, int column) {
     rows.add(QObject::tr("time"), span_words(one.pause));
     rows.add(QObject::tr("alive"),
              bytes_words(scene.subject.timeline.live(scene.subject.timeline.at(one.pause.begin))));
-    return rows.html() + QObject::tr("Drawn narrow: no allocation, free, operator or step is in it.");
+    return rows.html() + QObject::tr("Drawn narrow: nothing happens on this device in it.");
   }
   return {};
 }

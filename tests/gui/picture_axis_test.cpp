@@ -25,7 +25,7 @@ struct Bursts {
     }
     b.process.duration = Time{(bursts + 1) * kSecond};
     b.done();
-    pauses = peak::find_pauses(b.process);
+    pauses = peak::find_pauses(b.process, kCpu);
   }
   Time whole() const { return b.process.duration; }
 };
@@ -219,7 +219,7 @@ TEST(PictureAxisScaling, TwiceTheEventsCostAtMostTwiceTheTime) {
     b.process.duration = Time{now};
     b.done();
     peak::Pauses pauses;
-    costs["pauses"] = testing::seconds_of([&] { pauses = peak::find_pauses(b.process); });
+    costs["pauses"] = testing::seconds_of([&] { pauses = peak::find_pauses(b.process, kCpu); });
     const peak::Timeline timeline(b.process, kCpu);
     const TimeScale scales[] = {TimeScale(b.process.duration, pauses), TimeScale(b.process.duration, timeline)};
     costs["frames"] = testing::seconds_of([&] {

@@ -24,7 +24,7 @@ int64_t burst(ProcessBuilder& b, int64_t begin, int count) {
 
 std::vector<Interval> pauses_until(ProcessBuilder& b, int64_t end) {
   b.process.duration = Time{end};
-  return find_pauses(b.done()).all;
+  return find_pauses(b.done(), testing::kCpu).all;
 }
 
 TEST(Pauses, AreTheImportTheWaitAndTheEnd) {
@@ -61,14 +61,32 @@ TEST(Pauses, AreNotTheGapsOfEvenEvents) {
 TEST(Pauses, HaveNoOperatorAndNoStepInThem) {
   ProcessBuilder b;
   const int64_t first = burst(b, 0, 100);
-  b.op(first + kMs, first + 3 * kSecond, "aten::mm");
+  b.op(first + kMs, first + 3 * kSecond, "aten::mm", {}, {}, {AllocationId{1}});
   EXPECT_TRUE(pauses_until(b, first + 3 * kSecond).empty());
+
+  ProcessBuilder makes;
+  const int64_t before = burst(makes, 0, 100);
+  makes.allocate(before + kMs, 10, makes.op(before + kMs, before + 3 * kSecond, "aten::randn"));
+  EXPECT_TRUE(pauses_until(makes, before + 3 * kSecond).empty());
 
   ProcessBuilder steps;
   const int64_t last = burst(steps, 0, 100);
   steps.process.optimizer_steps.push_back({{Time{last + kSecond}, Time{last + kSecond + kMs}}, {}});
   EXPECT_EQ(pauses_until(steps, last + 4 * kSecond),
             (std::vector<Interval>{{{last}, {last + kSecond}}, {{last + kSecond + kMs}, {last + 4 * kSecond}}}));
+}
+
+TEST(Pauses, AreThoseOfTheDevice) {
+  ProcessBuilder b;
+  const int64_t first = burst(b, 0, 100);
+  for (int64_t i = 0; i < 40; ++i) {
+    const OperatorId op = b.op(first + i * 100 * kMs + kMs, first + (i + 1) * 100 * kMs, "aten::randn");
+    b.allocate(first + i * 100 * kMs + kMs, 100, op, testing::kCuda);
+  }
+  b.process.duration = Time{first + 4 * kSecond};
+  const Process& p = b.done();
+  EXPECT_EQ(find_pauses(p, testing::kCpu).all, (std::vector<Interval>{{{first}, {first + 4 * kSecond}}}));
+  EXPECT_TRUE(find_pauses(p, testing::kCuda).all.empty());
 }
 
 TEST(Pauses, OfARecordingWithoutEventsAreNone) {
@@ -89,7 +107,7 @@ TEST(Pauses, AreOrderedAndEmptyAndAtLeastThreeTimesAsLongAsTheyAreDrawn) {
       times.push_back(now);
     }
     b.process.duration = Time{now + static_cast<int64_t>(random() % 1000)};
-    const Pauses pauses = find_pauses(b.done());
+    const Pauses pauses = find_pauses(b.done(), testing::kCpu);
     int64_t before = 0, all = 0;
     for (const Interval& pause : pauses.all) {
       EXPECT_GE(pause.begin.ns, before);

@@ -77,10 +77,10 @@ void add_analysis(const run::Run& run, Costs& costs) {
     add("lifetimes", [&] { analysis.lifetimes(); });
     add("longest lifetimes", [&] { analysis.longest_lifetimes(); });
     add("in use", [&] { analysis.in_use(); });
-    add("pauses", [&] { peak::find_pauses(analysis.process()); });
     add("devices", [&] { analysis.devices(); });
     for (const run::DeviceRun* device : process->devices()) {
       add("timeline", [&] { device->analysis().timeline(); });
+      add("pauses", [&] { peak::find_pauses(analysis.process(), device->analysis().device()); });
       add("peak set", [&] { device->analysis().peak(); });
       add("memory of steps", [&] { step_memory(analysis, device->analysis().timeline()); });
     }
