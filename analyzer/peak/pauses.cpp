@@ -17,6 +17,8 @@ constexpr uint64_t kEventsForEach = 16;  // the least number of events for one p
 constexpr double kShorter = 3;           // the least factor by which the drawing of a pause shortens it
 constexpr double kShareOfOne = 0.03,
                  kShareOfAll = 0.3;  // the share of a picture for one pause, and at most for all of them
+// Few pauses that make the rest half as wide as all pauses would are better than all of them.
+constexpr double kGood = 2;
 
 int64_t length_of(Interval interval) { return interval.end.ns - interval.begin.ns; }
 
@@ -125,18 +127,26 @@ Pauses find_pauses(const model::Process& process, model::DeviceId device) {
   std::ranges::stable_sort(stretches, std::ranges::greater(), length_of);
   const size_t most = std::min<size_t>(stretches.size(), quiet.events / kEventsForEach);
   const auto whole = static_cast<double>(process.duration.ns);
-  Pauses out;
-  size_t count = 0;
+  struct Choice {
+    size_t count;
+    double narrow, gain;  // gain: how much wider the rest becomes
+  };
+  std::vector<Choice> choices;
   double paused = 0;
-  for (size_t i = 0; i < most; ++i) {
-    const auto length = static_cast<double>(length_of(stretches[i]));
+  for (size_t count = 1; count <= most; ++count) {
+    const auto length = static_cast<double>(length_of(stretches[count - 1]));
     paused += length;
-    const double narrow = narrow_length(i + 1, whole - paused);
-    if (paused < whole / 2 || paused >= whole || length < kShorter * narrow) continue;
-    count = i + 1;
-    out.narrow = narrow;
+    const double rest = whole - paused, narrow = narrow_length(count, rest);
+    if (paused >= whole / 2 && rest > 0 && length >= kShorter * narrow)
+      choices.push_back({count, narrow, whole / (rest + narrow * static_cast<double>(count))});
   }
-  stretches.resize(count);
+  if (choices.empty()) return {};
+  const double most_gain = std::ranges::max(choices, {}, &Choice::gain).gain;
+  auto chosen = std::ranges::find_if(choices, [&](const Choice& one) { return one.gain * kGood >= most_gain; });
+  const int64_t shortest = length_of(stretches[chosen->count - 1]) / 2;
+  while (chosen + 1 != choices.end() && length_of(stretches[(chosen + 1)->count - 1]) >= shortest) ++chosen;
+  Pauses out{{}, chosen->narrow};
+  stretches.resize(chosen->count);
   std::ranges::sort(stretches, {}, &Interval::begin);
   out.all = std::move(stretches);
   return out;

@@ -11,6 +11,7 @@ namespace tapelens::picture {
 namespace {
 
 using testing::kCpu;
+using namespace model;
 using testing::ProcessBuilder;
 
 constexpr int64_t kSecond = 1'000'000'000;

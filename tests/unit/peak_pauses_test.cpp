@@ -9,6 +9,7 @@
 namespace tapelens::peak {
 namespace {
 
+using namespace model;
 using testing::ProcessBuilder;
 
 constexpr int64_t kSecond = 1'000'000'000, kMs = 1'000'000;
