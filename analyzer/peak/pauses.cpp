@@ -35,7 +35,7 @@ class Merged {
     for (const auto* column : columns) at_.push_back({column, 1});  // row 0 is no row
   }
   // The column of the next time; -1 after the last.
-  int next() {
+  int next() const {
     int best = -1;
     for (size_t i = 0; i < at_.size(); ++i) {
       if (at_[i].row < at_[i].times->size() && (best < 0 || time(i) < time(static_cast<size_t>(best))))

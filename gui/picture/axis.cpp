@@ -1,6 +1,7 @@
 #include "gui/picture/axis.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tapelens::picture {
@@ -155,8 +156,9 @@ double TimeAxis::columns_of(Interval interval) const {
 
 double TimeAxis::longest_column(int first, int last) const {
   if (scale_ == nullptr) return ns_per_column_;
+  if (first < 0 || last > width) return std::numeric_limits<double>::infinity();
   int64_t longest = 0;
-  for (int c = std::max(0, first); c < std::min(last, width); ++c) {
+  for (int c = first; c < last; ++c) {
     const auto column = static_cast<size_t>(c);
     longest = std::max(longest, begins_[column + 1] - begins_[column]);
   }

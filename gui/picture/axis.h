@@ -95,7 +95,8 @@ class TimeAxis {
   }
   // The width of an interval in columns. `end` may be kNever.
   double columns_of(Interval interval) const;
-  // The ns of the longest of the columns [first, last); those outside of the picture do not count.
+  // The ns of the longest of the columns [first, last). Those outside of the picture may be of any length: infinity,
+  // unless all columns are equal.
   double longest_column(int first, int last) const;
 
   friend Interval panned(const TimeAxis& axis, double pixels, Time whole);

@@ -15,6 +15,8 @@ namespace {
 
 // Lifetimes and sizes in powers of four.
 int power(uint64_t value) { return value == 0 ? 0 : (std::bit_width(value) - 1) / 2; }
+// The least value of a power.
+int64_t least(int power) { return power == 0 ? 0 : int64_t{1} << (2 * std::min(power, 30)); }
 // The first value above a power: 4^(power+1); for the highest power a value above all others.
 int64_t beyond(int power) { return power >= 30 ? INT64_MAX / 2 : int64_t{1} << (2 * power + 2); }
 
@@ -103,7 +105,7 @@ AllocationId Blocks::at(Time time, int64_t byte) const {
 void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<PixelColumn>& columns,
                    const std::function<void(const Rectangle&)>& visit) const {
   const double bytes_per_pixel = bytes.bytes_per_pixel();
-  const double longest_column = time.longest_column(0, time.width);
+  const double longest_column = time.longest_column(-1, time.width + 1);
   const double pixels_per_byte = 1 / bytes_per_pixel;
   const auto emit = [&](const Entry& entry, int x0, int x1) {
     if (entry.place >= bytes.end || entry.place + entry.bytes <= bytes.begin) return;
@@ -126,7 +128,7 @@ void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vecto
     if (bucket.life != parts_of) parts = parts_for(time, longest);
     parts_of = bucket.life;
     visit_wide(bucket, time, parts, emit);
-    if (longest / 4 >= longest_column) continue;
+    if (bucket.life > 0 && static_cast<double>(least(bucket.life)) >= longest_column) continue;
     if (moments.empty()) {
       for (size_t c = 0; c < columns.size(); c += kShort) {
         const size_t last = std::min(columns.size(), c + kShort);
@@ -166,12 +168,13 @@ template <class Emit>
 void Blocks::visit_narrow(const Bucket& bucket, const std::vector<Highest>& moments, const TimeAxis& time,
                           Emit emit) const {
   const int64_t longest = beyond(bucket.life);
+  const auto shortest = static_cast<double>(least(bucket.life));
   const SortedTimes& begin = bucket.begin;
   size_t from = 0;
   for (size_t c = 0; c < moments.size(); ++c) {
     const peak::Moment& moment = moments[c].moment;
     // A block of less than a pixel is shorter than one of the columns around it.
-    if (static_cast<double>(longest) / 4 >= moments[c].longest_column) continue;
+    if (bucket.life > 0 && shortest >= moments[c].longest_column) continue;
     // Allocations born in the last `longest`.
     from = begin.after(moment.time.ns - longest, from);
     for (size_t i = from; i < begin.size() && begin[i] <= moment.time.ns; ++i) {

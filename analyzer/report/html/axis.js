@@ -79,7 +79,7 @@ function makeAxis(kind, knots, pauses, end) {
   function showFrom(left, unit) {
     const pause = pauseWidth(unit), most = Math.max(0, place(end, unit, pause) - view.width);
     const begin = Math.min(Math.max(left, 0), most);
-    show(timeOf(begin, unit, pause), begin === most ? end : timeOf(begin + view.width, unit, pause));
+    show(timeOf(begin, unit, pause), most - begin < 1e-6 ? end : timeOf(begin + view.width, unit, pause));
   }
   const breaks = () => (kind !== "pauses" ? [] : pauses.all.filter(([from, to]) => to > view.from && from < view.to));
   return {
@@ -97,7 +97,7 @@ function makeAxis(kind, knots, pauses, end) {
       const marks = breaks().map(([from, to]) => (place(Math.max(from, view.from)) + place(Math.min(to, view.to))) / 2);
       const add = (x, text) => {
         if (out.length > 0 && x - out.at(-1).x < space) return;
-        if (marks.every((mark) => Math.abs(mark - x) >= space * 0.75)) out.push({ x, text });
+        if (marks.every((mark) => Math.abs(mark - x) >= space * 0.65)) out.push({ x, text });
       };
       const next = (value) => Math.ceil(value / every) * every;
       if (kind === "events") {

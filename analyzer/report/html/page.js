@@ -51,10 +51,9 @@
     ? [0, ...numbers.map((number) => number * axis.view.unit), axis.place(end)] : times.map((time) => axis.place(time)));
   const xOf = (u, time) => Math.round(u.valToPos(axis.place(time), "x", true));
 
-  // A band with torn edges, and below it the length of the pause.
+  // A band with torn edges, and below it the length of the pause, unless that of a longer one is there.
   function drawBreaks(u) {
-    const { ctx, bbox } = u, px = devicePixelRatio;
-    let free = -Infinity;
+    const { ctx, bbox } = u, px = devicePixelRatio, labels = [];
     ctx.font = `${12 * px}px system-ui, "DejaVu Sans", sans-serif`;
     for (const [from, to] of axis.breaks()) {
       const left = Math.max(bbox.left, xOf(u, from)), right = Math.min(bbox.left + bbox.width, Math.max(left + px, xOf(u, to)));
@@ -81,14 +80,17 @@
         for (let y = bbox.top, side = -2; y <= bbox.top + bbox.height; y += 6 * px, side = -side) ctx.lineTo(x + side * px, y);
         ctx.stroke();
       }
-      const label = timeText(to - from), half = ctx.measureText(label).width / 2;
-      const middle = Math.min(Math.max((left + right) / 2, bbox.left + half), bbox.left + bbox.width - half);
-      if (middle - half < free) continue;
-      free = middle + half + 6 * px;
-      ctx.fillStyle = colorOf("--text");
-      ctx.textAlign = "center";
-      ctx.textBaseline = "top";
-      ctx.fillText(label, middle, bbox.top + bbox.height + 15 * px);
+      const text = timeText(to - from), half = ctx.measureText(text).width / 2 + 3 * px;
+      labels.push({ text, half, length: to - from, x: Math.min(Math.max((left + right) / 2, bbox.left + half), bbox.left + bbox.width - half) });
+    }
+    ctx.fillStyle = colorOf("--text");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    const placed = [];
+    for (const label of labels.sort((a, b) => b.length - a.length)) {
+      if (placed.some((other) => Math.abs(other.x - label.x) < other.half + label.half)) continue;
+      placed.push(label);
+      ctx.fillText(label.text, label.x, bbox.top + bbox.height + 15 * px);
     }
   }
 
