@@ -32,7 +32,7 @@ double narrow_length(size_t count, double rest) {
 class Merged {
  public:
   explicit Merged(std::initializer_list<const std::vector<uint64_t>*> columns) {
-    for (const auto* column : columns) at_.push_back({column, 1});  // row 0 is no row
+    for (const auto* column : columns) at_.push_back({column, 1});  // row 0 does not count
   }
   // The column of the next time; -1 after the last.
   int next() const {
@@ -54,7 +54,7 @@ class Merged {
   std::vector<Place> at_;
 };
 
-// With a first value that is no border, as in a column.
+// Begins with a value that does not count, as a column does.
 std::vector<uint64_t> step_borders(const model::Process& p) {
   std::vector<uint64_t> out{0};
   for (const auto* steps : {&p.optimizer_steps, &p.program_steps}) {

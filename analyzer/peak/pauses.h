@@ -18,8 +18,8 @@ struct Pauses {
 // A stretch is a pause if it has no allocation or free of the device, no operator that uses or allocates its memory,
 // and no border of a step, and if it is at least three times as long as it is drawn. The pauses take at least half of
 // [0, process.duration), and have 16 events on average between two of them. Stretches below 1/4096 of the recording are
-// never pauses. Of all such pauses, the longest are taken: as few as make the rest at least half as wide as all of them
-// would, and those that are similarly long. Takes one pass over the events.
+// never pauses. The function keeps the longest of these pauses: as few as make the rest at least half as wide as all of
+// them would, and those that are similarly long. Takes one pass over the events.
 Pauses find_pauses(const model::Process& process, model::DeviceId device);
 
 }  // namespace tapelens::peak

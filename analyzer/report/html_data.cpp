@@ -102,7 +102,7 @@ Json curve_json(const Overview& overview) {
   }
   for (const peak::Interval& pause : overview.pauses.all) pauses.push_back({pause.begin.ns, pause.end.ns});
   return {{"times", std::move(times)},
-          {"numbers", std::move(numbers)},  // of the events; none: 1, 2, 3, ...
+          {"numbers", std::move(numbers)},  // event numbers; if empty: 1, 2, 3, ...
           {"pauses", {{"narrow", overview.pauses.narrow}, {"all", std::move(pauses)}}},
           {"held", std::move(held)},
           {"events", overview.events},

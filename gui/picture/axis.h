@@ -53,8 +53,8 @@ class TimeScale {
   const peak::Timeline* events_ = nullptr;
 };
 
-// Shows [begin, end) over `width` columns. Column c covers the times [time_of(c), time_of(c + 1)), which are none if
-// the column is shorter than a nanosecond.
+// Shows [begin, end) over `width` columns. Column c covers the times [time_of(c), time_of(c + 1)), an empty
+// range if the column is shorter than a nanosecond.
 class TimeAxis {
  public:
   // Every nanosecond is equally wide.
@@ -110,7 +110,7 @@ class TimeAxis {
   double pause_width(double unit) const;
   // The pixels for each unit with which an interval fills the width. It must not be in one pause.
   double unit_of(Interval interval) const;
-  // What is shown from a place on, moved to be inside of the recording.
+  // The range that is shown from a place on, moved to be inside of the recording.
   Interval view(double begin, double unit) const;
 
   double ns_per_column_, columns_per_ns_;
@@ -118,7 +118,7 @@ class TimeAxis {
   const TimeScale* scale_ = nullptr;
   double most_pause_ = 0;        // the widest that a pause becomes, in pixels
   double unit_ = 0, begin_ = 0;  // pixels for each unit; those before the picture
-  std::vector<int64_t> begins_;  // of all columns, and the end of the last
+  std::vector<int64_t> begins_;  // each column's begin, and the end of the last
   const Interval* around_ = nullptr;
 };
 

@@ -243,7 +243,7 @@ TEST_F(OnTimeline, ARangeAnswersBesideTheTimeline) {
   drag(in(lanes().curve, 0.2), in(lanes().curve, 0.5), Qt::ShiftModifier);
   ASSERT_TRUE(session.selected_range());
   ASSERT_TRUE(QTest::qWaitFor([&] { return session.range_facts() != nullptr; }, 10'000));
-  const RangeFacts& facts = *session.range_facts();
+  const RangeFacts facts = *session.range_facts();  // the click below ends them
   const Interval range = *session.selected_range();
   EXPECT_EQ(facts.when, range);
 
