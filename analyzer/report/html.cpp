@@ -19,7 +19,8 @@ std::string page_with(const Report& report, const PageLimits& limits, std::strin
   const std::string nonce = parts::nonce_of(data);
   const std::string style = std::string(parts::style) + std::string(parts::fit_style);
   std::string script;
-  for (const std::string_view part : {parts::shared_script, parts::icicle_script, parts::fit_script, parts::script}) {
+  for (const std::string_view part :
+       {parts::shared_script, parts::icicle_script, parts::axis_script, parts::fit_script, parts::script}) {
     script += part;
   }
   return parts::filled(parts::skeleton, {{"nonce", nonce},

@@ -95,10 +95,18 @@ Json curve_json(const Overview& overview) {
     for (const Overview::Point& point : overview.points) bytes.push_back(point.bytes[role]);
     held.push_back({{"role", role}, {"bytes", std::move(bytes)}});
   }
+  const bool is_every_event = overview.points.size() == overview.events;
+  Json numbers = Json::array(), pauses = Json::array();
+  if (!is_every_event) {
+    for (const Overview::Point& point : overview.points) numbers.push_back(point.number);
+  }
+  for (const peak::Interval& pause : overview.pauses.all) pauses.push_back({pause.begin.ns, pause.end.ns});
   return {{"times", std::move(times)},
+          {"numbers", std::move(numbers)},  // event numbers; if empty: 1, 2, 3, ...
+          {"pauses", {{"narrow", overview.pauses.narrow}, {"all", std::move(pauses)}}},
           {"held", std::move(held)},
           {"events", overview.events},
-          {"is_every_event", overview.points.size() == overview.events}};
+          {"is_every_event", is_every_event}};
 }
 
 // The allocations alive at the moment, block by block, and the rest of each role.

@@ -65,6 +65,7 @@ void add_curve(Overview& out, const peak::DeviceAnalysis& device, const peak::Pe
   const peak::Grouping grouping = peak::group(of.process(), of.text(), of.steps(), set, peak::By::category);
   out.stacked = grouping.stacked;
   out.events = timeline.events();
+  out.pauses = peak::find_pauses(of.process(), device.device());
   Overview::Point running;
   uint32_t event = 0;
   int64_t before = 0;
@@ -75,6 +76,7 @@ void add_curve(Overview& out, const peak::DeviceAnalysis& device, const peak::Pe
       before = after;
     }
     running.time = timeline.time_of(point - 1);
+    running.number = point;
     out.points.push_back(running);
   }
 }

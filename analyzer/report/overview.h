@@ -11,6 +11,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/peak/analysis.h"
 #include "analyzer/peak/groups.h"
+#include "analyzer/peak/pauses.h"
 
 namespace tapelens::report {
 
@@ -28,10 +29,12 @@ struct Overview {
   // A point's values hold until the next point. Of omitted events, the minimum and the maximum remain.
   struct Point {
     peak::Time time;
+    uint32_t number = 0;                              // of its event, from 1
     std::array<int64_t, peak::kHolderKinds> bytes{};  // by role, which is of an allocation's whole life
   };
   std::vector<Point> points;
   uint64_t events = 0;                       // events that the curve summarizes
+  peak::Pauses pauses;                       // of the device
   std::vector<uint8_t> stacked;              // roles with any bytes, from the bottom of the stack up
   std::vector<peak::AllocationGroup> lines;  // the program's lines by the bytes alive that they made, the most first
   // Each of the first findings and entries of the advice alone. `all`: the whole advice together.

@@ -48,7 +48,9 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
       analysis(view.of->device(found.device).analysis()),
       timeline(analysis.timeline()),
       peak(analysis.peak()),
-      device(at_peak(found, analysis)) {
+      device(at_peak(found, analysis)),
+      without_pauses(view.process.duration, peak::find_pauses(view.process, found.device)),
+      by_events(view.process.duration, timeline) {
   const auto category = static_cast<size_t>(peak::By::category);
   curves[category] = std::make_unique<const picture::Curve>(
       timeline, peak::group(view.process, view.analysis.text(), view.steps, peak, peak::By::category));
@@ -60,15 +62,30 @@ Subject::Subject(ProcessView& view, const peak::DevicePeak& found, QString calle
   }
 }
 
+const picture::TimeScale* Subject::scale(picture::AxisKind kind) const {
+  switch (kind) {
+    case picture::AxisKind::time:
+      return nullptr;
+    case picture::AxisKind::without_pauses:
+      return has_pauses() ? &without_pauses : nullptr;
+    case picture::AxisKind::events:
+      return &by_events;
+  }
+  return nullptr;
+}
+
 Interval Subject::busy() const {
-  const Time whole{std::max(of.process.duration.ns, picture::kLeastShown)};
-  if (timeline.events() == 0) return {Time{0}, whole};
+  if (timeline.events() == 0) return {Time{0}, Time{std::max(of.process.duration.ns, picture::kLeastShown)}};
   const auto& phases = of.bands.phases;
   const bool is_training = !phases.empty() && phases.front().when.begin <= device.when.time;
   const Time first = is_training ? phases.front().when.begin : timeline.time_of(0);
   const Time last = timeline.time_of(timeline.events() - 1);
-  const int64_t room = (last.ns - first.ns) / 100 + 1;
-  return picture::inside({Time{first.ns - room}, Time{last.ns + room}}, whole);
+  return with_room({first, last}, 0.01);
+}
+
+Interval Subject::with_room(Interval interval, double share) const {
+  return picture::with_room(scale(picture::AxisKind::without_pauses), interval, share,
+                            Time{std::max(of.process.duration.ns, picture::kLeastShown)});
 }
 
 Interval Subject::first_shown() const {
@@ -85,17 +102,13 @@ Interval Subject::first_shown() const {
     const Time failed = of.process.out_of_memory.time[out_of_memory.back()];
     const Time begin = whole == 0 ? all.begin : std::max(steps[whole <= kFew ? 0 : whole - 1].begin, all.begin);
     if (failed <= begin || (whole > 0 && steps[whole - 1].end > failed)) return all;
-    const int64_t space = (failed.ns - begin.ns) / 50 + 1;
-    if (device.when.time.ns >= failed.ns + space) return all;
-    return picture::inside({Time{begin.ns - space}, Time{failed.ns + space}},
-                           Time{std::max(of.process.duration.ns, picture::kLeastShown)});
+    const Interval shown = with_room({begin, failed}, 0.02);
+    return device.when.time >= shown.end ? all : shown;
   }
   const size_t first = whole <= kFew ? 0 : at - std::min<size_t>(at, 1);
   const size_t last = whole <= kFew ? whole - 1 : std::min(at + 1, whole - 1);
   const Interval shown{std::max(steps[first].begin, all.begin), std::min(steps[last].end, all.end)};
-  const int64_t room = (shown.end.ns - shown.begin.ns) / 50 + 1;
-  return picture::inside({Time{shown.begin.ns - room}, Time{shown.end.ns + room}},
-                         Time{std::max(of.process.duration.ns, picture::kLeastShown)});
+  return with_room(shown, 0.02);
 }
 
 Loaded Document::load(const QString& path, const Progress& progress) try {

@@ -64,6 +64,9 @@ struct Advised {
 struct Subject {
   Subject(ProcessView& view, const peak::DevicePeak& found, QString called);
 
+  // The layout of times of a kind; null: every nanosecond is equally wide.
+  const picture::TimeScale* scale(picture::AxisKind kind) const;
+  bool has_pauses() const { return !without_pauses.pauses().all.empty(); }
   // From just before the first forward, or else the first allocation, to just after the last event. This excludes
   // imports, with which a run begins.
   Interval busy() const;
@@ -78,6 +81,7 @@ struct Subject {
   const peak::Timeline& timeline;
   const peak::PeakSet& peak;  // in `analysis`, like the timeline
   peak::DevicePeak device;    // at that peak
+  picture::TimeScale without_pauses, by_events;
   std::array<std::unique_ptr<const picture::Curve>, kCurveBys>
       curves;                                         // by peak::By; that of By::category always exists
   std::unique_ptr<const picture::DeviceLines> lines;  // null: the device has no block events
@@ -86,6 +90,9 @@ struct Subject {
   std::unique_ptr<const std::vector<report::ModuleTable>> modules;  // at the peak of each phase
   std::unique_ptr<const Advised> advised;
   std::unique_ptr<const plan::Curve> fit;  // memory against added time
+
+ private:
+  Interval with_room(Interval interval, double share) const;
 };
 
 enum class Part : uint8_t { tracks, blocks, curves, relations, modules, advice, fit };

@@ -44,9 +44,8 @@ ViewState at_out_of_memory(const Session& session, model::OutOfMemoryId request)
   ViewState next = session.view();
   next.at = out_of_memory_moment(session.subject(), request);
   if (!next.range.contains(next.at->time)) {
-    const int64_t length = next.range.end.ns - next.range.begin.ns;
-    const Interval around{Time{next.at->time.ns - length / 2}, Time{next.at->time.ns + length / 2}};
-    next.range = picture::inside(around, Time{std::max(length, session.document()->facts().duration.ns)});
+    next.range = picture::centered(session.subject().scale(next.axis), next.range, next.at->time,
+                                   session.document()->facts().duration);
   }
   return next;
 }

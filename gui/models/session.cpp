@@ -32,7 +32,7 @@ bool same_moment(const peak::Moment& a, const peak::Moment& b) {
 bool operator==(const ViewState& a, const ViewState& b) {
   const bool same_at = a.at.has_value() == b.at.has_value() && (!a.at || same_moment(*a.at, *b.at));
   return same_at && a.page == b.page && a.subject == b.subject && a.range == b.range && a.allocation == b.allocation &&
-         a.step == b.step && a.by == b.by && a.filter == b.filter && a.finding == b.finding;
+         a.step == b.step && a.by == b.by && a.axis == b.axis && a.filter == b.filter && a.finding == b.finding;
 }
 
 // Cancelled work stops at its next progress report.

@@ -30,8 +30,9 @@ struct ViewState {
   AllocationId allocation;         // the selected allocation
   uint32_t step = UINT32_MAX;      // the selected step; UINT32_MAX: none
   peak::By by = peak::By::category;
-  QString filter;   // as typed; see matches()
-  QString finding;  // fingerprint of the selected finding
+  picture::AxisKind axis = picture::AxisKind::without_pauses;  // without pauses to leave out: as AxisKind::time
+  QString filter;                                              // as typed; see matches()
+  QString finding;                                             // fingerprint of the selected finding
 
   friend bool operator==(const ViewState&, const ViewState&);
 };

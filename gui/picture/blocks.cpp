@@ -15,6 +15,8 @@ namespace {
 
 // Lifetimes and sizes in powers of four.
 int power(uint64_t value) { return value == 0 ? 0 : (std::bit_width(value) - 1) / 2; }
+// The least value of a power.
+int64_t least(int power) { return power == 0 ? 0 : int64_t{1} << (2 * std::min(power, 30)); }
 // The first value above a power: 4^(power+1); for the highest power a value above all others.
 int64_t beyond(int power) { return power >= 30 ? INT64_MAX / 2 : int64_t{1} << (2 * power + 2); }
 
@@ -22,6 +24,25 @@ int64_t life_of(const Process& p, uint32_t id) {
   const uint32_t free = p.allocations.free.raw[id];
   if (free == 0) return INT64_MAX / 4;
   return static_cast<int64_t>(p.frees.time.raw[free] - p.allocations.time.raw[id]);
+}
+
+// The parts of the picture in which a block that lives for less than `longest` may be a pixel wide: such a block has a
+// part in a column that is shorter than its life, or outside of the picture.
+std::vector<Interval> parts_for(const TimeAxis& time, double longest) {
+  if (time.scale() == nullptr) {
+    return longest > time.ns_per_pixel() ? std::vector<Interval>{time.shown} : std::vector<Interval>{};
+  }
+  std::vector<Interval> parts;
+  for (int c = 0; c < time.width; ++c) {
+    if (c > 0 && c + 1 < time.width && time.longest_column(c, c + 1) >= longest) continue;
+    const Interval column{time.time_of(c), time.time_of(c + 1)};
+    if (!parts.empty() && parts.back().end == column.begin) {
+      parts.back().end = column.end;
+    } else {
+      parts.push_back(column);
+    }
+  }
+  return parts;
 }
 
 }  // namespace
@@ -83,7 +104,8 @@ AllocationId Blocks::at(Time time, int64_t byte) const {
 
 void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vector<PixelColumn>& columns,
                    const std::function<void(const Rectangle&)>& visit) const {
-  const double ns_per_pixel = time.ns_per_pixel(), bytes_per_pixel = bytes.bytes_per_pixel();
+  const double bytes_per_pixel = bytes.bytes_per_pixel();
+  const double longest_column = time.longest_column(-1, time.width + 1);
   const double pixels_per_byte = 1 / bytes_per_pixel;
   const auto emit = [&](const Entry& entry, int x0, int x1) {
     if (entry.place >= bytes.end || entry.place + entry.bytes <= bytes.begin) return;
@@ -96,55 +118,68 @@ void Blocks::visit(const TimeAxis& time, const ByteAxis& bytes, const std::vecto
     const int y0 = y_of(entry.place + entry.bytes), y1 = y_of(entry.place);
     visit({AllocationId{entry.allocation}, x0, x1, std::min(y0, y1 - 1), y1});
   };
-  std::vector<peak::Moment> moments;
+  std::vector<Highest> moments;
+  std::vector<Interval> parts;  // for one life of buckets
+  int parts_of = -1;
   for (const Bucket& bucket : buckets_) {
     // All blocks in this bucket are too low to be visible.
     if (bucket.is_small && static_cast<double>(beyond(bucket.size)) < bytes_per_pixel) continue;
     const auto longest = static_cast<double>(beyond(bucket.life));
-    if (longest > ns_per_pixel) visit_wide(bucket, time, emit);
-    if (longest / 4 >= ns_per_pixel) continue;
+    if (bucket.life != parts_of) parts = parts_for(time, longest);
+    parts_of = bucket.life;
+    visit_wide(bucket, time, parts, emit);
+    if (bucket.life > 0 && static_cast<double>(least(bucket.life)) >= longest_column) continue;
     if (moments.empty()) {
       for (size_t c = 0; c < columns.size(); c += kShort) {
         const size_t last = std::min(columns.size(), c + kShort);
         const PixelColumn& most =
             *std::max_element(columns.begin() + static_cast<int64_t>(c), columns.begin() + static_cast<int64_t>(last),
                               [](const PixelColumn& x, const PixelColumn& y) { return x.most < y.most; });
-        moments.push_back(timeline_.moment_after_first(most.events));
+        const int first = static_cast<int>(c);
+        moments.push_back(
+            {timeline_.moment_after_first(most.events), time.longest_column(first - 1, static_cast<int>(last) + 1)});
       }
     }
-    visit_narrow(bucket, moments, ns_per_pixel, emit);
+    visit_narrow(bucket, moments, time, emit);
   }
 }
 
 template <class Emit>
-void Blocks::visit_wide(const Bucket& bucket, const TimeAxis& time, Emit emit) const {
-  const double ns_per_pixel = time.ns_per_pixel();
-  const int64_t longest = beyond(bucket.life), begin = time.shown.begin.ns;
-  const int64_t since = begin > longest ? begin - longest : 0;
-  size_t i = bucket.begin.at_or_after(since);
-  for (; i < bucket.begin.size() && bucket.begin[i] < time.shown.end.ns; ++i) {
-    const Entry& entry = bucket.entries[i];
-    if (entry.end <= begin) continue;
-    if (static_cast<double>(entry.end) - static_cast<double>(bucket.begin[i]) < ns_per_pixel) continue;
-    const int x0 = std::max(0, time.column_of(Time{bucket.begin[i]}));
-    const int x1 = entry.end >= time.shown.end.ns ? time.width : time.column_of(Time{entry.end}) + 1;
-    emit(entry, x0, std::min(time.width, x1));
-  }
+void Blocks::visit_wide(const Bucket& bucket, const TimeAxis& time, const std::vector<Interval>& parts,
+                        Emit emit) const {
+  const int64_t longest = beyond(bucket.life);
+  size_t i = 0;
+  const auto visit = [&](Interval within) {
+    const int64_t since = within.begin.ns > longest ? within.begin.ns - longest : 0;
+    i = bucket.begin.at_or_after(since, i);
+    for (; i < bucket.begin.size() && bucket.begin[i] < within.end.ns; ++i) {
+      const Entry& entry = bucket.entries[i];
+      if (entry.end <= time.shown.begin.ns) continue;
+      if (time.columns_of({Time{bucket.begin[i]}, Time{entry.end}}) < 1) continue;
+      const int x0 = std::max(0, time.column_of(Time{bucket.begin[i]}));
+      const int x1 = entry.end >= time.shown.end.ns ? time.width : time.column_of(Time{entry.end}) + 1;
+      emit(entry, x0, std::min(time.width, x1));
+    }
+  };
+  for (const Interval& part : parts) visit(part);
 }
 
 template <class Emit>
-void Blocks::visit_narrow(const Bucket& bucket, const std::vector<peak::Moment>& moments, double ns_per_pixel,
+void Blocks::visit_narrow(const Bucket& bucket, const std::vector<Highest>& moments, const TimeAxis& time,
                           Emit emit) const {
   const int64_t longest = beyond(bucket.life);
+  const auto shortest = static_cast<double>(least(bucket.life));
   const SortedTimes& begin = bucket.begin;
   size_t from = 0;
   for (size_t c = 0; c < moments.size(); ++c) {
-    const peak::Moment& moment = moments[c];
+    const peak::Moment& moment = moments[c].moment;
+    // A block of less than a pixel is shorter than one of the columns around it.
+    if (bucket.life > 0 && shortest >= moments[c].longest_column) continue;
     // Allocations born in the last `longest`.
     from = begin.after(moment.time.ns - longest, from);
     for (size_t i = from; i < begin.size() && begin[i] <= moment.time.ns; ++i) {
       const Entry& entry = bucket.entries[i];
-      if (entry.end < moment.time.ns || static_cast<double>(entry.end - begin[i]) >= ns_per_pixel) continue;
+      if (entry.end < moment.time.ns || time.columns_of({Time{begin[i]}, Time{entry.end}}) >= 1) continue;
       // Several events may have the same nanosecond; the moment knows which of them precede it.
       const bool is_close = entry.end == moment.time.ns || begin[i] == moment.time.ns;
       if (is_close && !moment.holds(process_, AllocationId{entry.allocation})) continue;

@@ -71,11 +71,15 @@ class Blocks {
     SortedTimes begin;  // begins of the lifetimes
     std::vector<Entry> entries;
   };
+  // The highest moment of kShort columns, and the longest column at it or beside them, in ns.
+  struct Highest {
+    peak::Moment moment;
+    double longest_column;
+  };
   template <class Emit>
-  void visit_wide(const Bucket& bucket, const TimeAxis& time, Emit emit) const;
+  void visit_wide(const Bucket& bucket, const TimeAxis& time, const std::vector<Interval>& parts, Emit emit) const;
   template <class Emit>
-  void visit_narrow(const Bucket& bucket, const std::vector<peak::Moment>& moments, double ns_per_pixel,
-                    Emit emit) const;
+  void visit_narrow(const Bucket& bucket, const std::vector<Highest>& moments, const TimeAxis& time, Emit emit) const;
 
   const Process& process_;
   const Timeline& timeline_;

@@ -1,6 +1,10 @@
-// The time axis, and the bands of steps and phases below it.
+// The axis, its pauses, and the bands of steps and phases below it.
+#include <QPolygon>
 #include <algorithm>
+#include <functional>
+#include <set>
 
+#include "analyzer/text/format.h"
 #include "gui/models/facts.h"
 #include "gui/timeline/scene.h"
 #include "gui/widgets/theme.h"
@@ -38,6 +42,42 @@ QString mark_words(int64_t ns, int64_t every) {
   return unit(1e3, "us");
 }
 
+struct VisibleBreak {
+  QRect band;   // over the axis, in device independent pixels
+  QRect label;  // of its length; empty: that of a longer pause is there
+  QString words;
+};
+
+std::vector<VisibleBreak> visible_breaks(const Scene& scene, const QRect& axis, const QFontMetrics& metrics) {
+  std::vector<VisibleBreak> out;
+  std::vector<std::pair<int64_t, size_t>> longest;
+  for (const picture::Break& one : picture::breaks(scene.axis)) {
+    const int x0 = scene.left + static_cast<int>(one.x0 / scene.ratio);
+    const int x1 = std::max(x0 + 1, scene.left + static_cast<int>(one.x1 / scene.ratio));
+    VisibleBreak visible{QRect(x0, axis.top(), x1 - x0, axis.height()), {}, {}};
+    visible.words = time_words(Time{one.pause.end.ns - one.pause.begin.ns});
+    const int width = metrics.horizontalAdvance(visible.words) + 8;
+    const int left = std::clamp((x0 + x1 - width) / 2, axis.left(), std::max(axis.left(), axis.right() - width));
+    visible.label = QRect(left, axis.top(), width, axis.height() - 5);
+    longest.emplace_back(one.pause.end.ns - one.pause.begin.ns, out.size());
+    out.push_back(std::move(visible));
+  }
+  std::ranges::sort(longest, std::greater());
+  std::set<int> taken;  // the left of each label; all have about the same width
+  for (const auto& [length, at] : longest) {
+    QRect& label = out[at].label;
+    const auto next = taken.lower_bound(label.left());
+    const bool is_free = (next == taken.end() || *next > label.right()) &&
+                         (next == taken.begin() || *std::prev(next) + label.width() <= label.left());
+    if (is_free) {
+      taken.insert(label.left());
+    } else {
+      label = {};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void paint_axis(Surface& surface, const Scene& scene, const QRect& lane) {
@@ -46,15 +86,49 @@ void paint_axis(Surface& surface, const Scene& scene, const QRect& lane) {
   const QFontMetrics metrics = p.fontMetrics();
   const picture::Ticks ticks =
       picture::ticks(scene.axis, static_cast<int>(metrics.horizontalAdvance("000.000000 ms") * scene.ratio));
-  for (int64_t at = ticks.first; at < scene.axis.shown.end.ns; at += ticks.every) {
-    const int x = static_cast<int>(scene.x_of(Time{at}));
+  const bool is_of_events = scene.session.view().axis == picture::AxisKind::events;
+  const auto breaks = visible_breaks(scene, lane, metrics);
+  for (const picture::Ticks::Tick& tick : ticks.all) {
+    const int x = scene.left + static_cast<int>(tick.x / scene.ratio);
     p.setPen(theme().line);
     p.drawLine(x, lane.bottom() - 4, x, lane.bottom());
-    const QString words = mark_words(at, ticks.every);
-    if (x + 4 + metrics.horizontalAdvance(words) > lane.right()) continue;
+    const QString words = is_of_events ? QString::fromStdString(text::count_text(static_cast<uint64_t>(tick.number)))
+                                       : mark_words(tick.number, ticks.every);
+    const int right = x + 4 + metrics.horizontalAdvance(words);
+    const auto covers = [&](const VisibleBreak& b) { return b.label.left() < right + 4 && b.label.right() > x; };
+    if (right > lane.right() || std::ranges::any_of(breaks, covers)) continue;
     p.setPen(theme().faint);
     p.drawText(QRect(x + 3, lane.top(), metrics.horizontalAdvance(words) + 2, lane.height() - 2),
                Qt::AlignLeft | Qt::AlignVCenter, words);
+  }
+}
+
+void paint_breaks(QPainter& p, const Scene& scene, const QRect& axis, int top, int bottom) {
+  p.setFont(small_font());
+  for (const VisibleBreak& one : visible_breaks(scene, axis, p.fontMetrics())) {
+    const QRect band(one.band.left(), top, one.band.width(), bottom - top + 1);
+    QColor ground = theme().window, ink = theme().faint;
+    ground.setAlpha(150);
+    ink.setAlpha(120);
+    p.fillRect(band, ground);
+    p.fillRect(band, QBrush(ink, Qt::BDiagPattern));
+    // Torn edges.
+    constexpr int kTooth = 6;
+    if (band.width() > kTooth) {
+      for (const int x : {band.left(), band.right() + 1}) {
+        QPolygon edge;
+        for (int y = band.top(), tooth = 0; y <= band.bottom(); y += kTooth, ++tooth)
+          edge << QPoint(x + (tooth % 2 == 0 ? -2 : 2), y);
+        p.setPen(QPen(theme().window, 3));
+        p.drawPolyline(edge);
+        p.setPen(QPen(theme().faint, 1));
+        p.drawPolyline(edge);
+      }
+    }
+    p.fillRect(QRect(one.band.left(), axis.bottom() - 4, one.band.width(), 5), QBrush(theme().faint, Qt::BDiagPattern));
+    if (one.label.isEmpty()) continue;
+    p.setPen(theme().text);
+    p.drawText(one.label, Qt::AlignCenter, one.words);
   }
 }
 

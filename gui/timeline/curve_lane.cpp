@@ -189,13 +189,16 @@ void paint_other_curve(Surface& surface, const Scene& scene, const Subject& othe
   }
 }
 
+picture::TimeAxis minimap_axis(const Session& session, int width, double ratio) {
+  const Time whole{std::max<int64_t>(session.document()->facts().duration.ns, 1)};
+  return {session.subject().scale(session.view().axis), {Time{0}, whole}, std::max(1, width), ratio};
+}
+
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most) {
   const Subject& subject = session.subject();
   const QRect area = surface.device(lane);
-  if (most.size() != static_cast<size_t>(area.width())) {
-    const Time whole{std::max<int64_t>(session.document()->facts().duration.ns, 1)};
-    picture::most_columns(subject.timeline, {{Time{0}, whole}, area.width()}, most);
-  }
+  if (most.size() != static_cast<size_t>(area.width()))
+    picture::most_columns(subject.timeline, minimap_axis(session, area.width(), surface.ratio()), most);
   const Ground ground{pixel(theme().faint), 0, picture::Pattern::plain};
   const double scale =
       static_cast<double>(area.height() - 2) / static_cast<double>(std::max<int64_t>(1, subject.device.peak.value));

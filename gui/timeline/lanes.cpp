@@ -51,6 +51,12 @@ Lanes::Lanes(const Session& session, QSize size, int text_height, int gutter_wid
   }
 }
 
+int Lanes::bottom() const {
+  return !threads.empty()  ? threads.back().where.bottom()
+         : !others.empty() ? others.back().where.bottom()
+                           : blocks.bottom();
+}
+
 LaneKind Lanes::at(QPoint place) const {
   const std::pair<const QRect*, LaneKind> all[] = {{&minimap, LaneKind::minimap},
                                                    {&axis, LaneKind::axis},

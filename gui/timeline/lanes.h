@@ -31,6 +31,7 @@ struct Lanes {
   int least_height = 0;  // least height that fits all lanes
 
   LaneKind at(QPoint place) const;
+  int bottom() const;  // the lowest lane's
   int picture_left() const { return curve.left(); }
   int picture_width() const { return curve.width(); }
 };

@@ -51,7 +51,8 @@ Scene::Scene(const Session& shown, int from, int across, double device_ratio)
       subject(shown.subject()),
       left(from),
       width(across),
-      axis{shown.view().range, std::max(1, static_cast<int>(across * device_ratio))},
+      axis(subject.scale(shown.view().axis), shown.view().range, std::max(1, static_cast<int>(across * device_ratio)),
+           device_ratio),
       curve(curve_of(shown, subject)),
       top(with_room(highest_of(subject))),
       ratio(device_ratio) {

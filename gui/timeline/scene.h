@@ -106,6 +106,10 @@ void paint_curve(Surface& surface, const Scene& scene, const QRect& lane);
 inline constexpr int kSmallLine = 2;
 void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis& bytes, const QRect& lane);
 void paint_track(Surface& surface, const Scene& scene, const picture::Track& track, const QRect& lane, int row_height);
+// The pauses that the axis draws narrow: a band from `top` to `bottom`, over the lanes, and its length on the axis.
+void paint_breaks(QPainter& painter, const Scene& scene, const QRect& axis, int top, int bottom);
+// The axis of the whole recording, in pixels of the device.
+picture::TimeAxis minimap_axis(const Session& session, int width, double ratio);
 // Paints the whole recording; the caller marks the shown range.
 // `most`: the columns, recomputed if their number is not the lane's width.
 void paint_minimap(Surface& surface, const Session& session, const QRect& lane, std::vector<Bytes>& most);
@@ -116,7 +120,8 @@ void paint_other_curve(Surface& surface, const Scene& scene, const Subject& othe
 QString allocation_tip(const Session& session, AllocationId allocation);
 QString small_tip(const Subject& subject);  // tip of the line that indicates small allocations
 QString column_tip(const Scene& scene, size_t column);
-QString subject_tip(const Subject& subject);  // tip of a subject that is not the current one
+QString break_tip(const Scene& scene, int column);  // empty: no pause
+QString subject_tip(const Subject& subject);        // tip of a subject that is not the current one
 QString out_of_memory_tip(const Session& session, model::OutOfMemoryId request);
 QString step_tip(const Session& session, const Interval& step, Time time);
 QString span_tip(const Session& session, uint32_t span);

@@ -56,7 +56,6 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   }
   has_moved_ = true;
   QToolTip::hideText();
-  const Interval shown = session_.view().range;
   const Time whole = session_.document()->facts().duration;
   switch (drag_) {
     case Drag::pan:
@@ -72,9 +71,9 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     }
     case Drag::minimap: {
       const QRect& map = lanes_->minimap;
-      const double at = static_cast<double>(place.x() - map.left()) / map.width() * static_cast<double>(whole.ns);
-      const int64_t length = shown.end.ns - shown.begin.ns, begin = std::llround(at) - length / 2;
-      look_at({Time{begin}, Time{begin + length}});
+      const double x = std::clamp(place.x() - map.left(), 0, map.width());
+      const Time time = minimap_axis(session_, map.width(), 1).time_of(x);
+      look_at(picture::panned(scene_->axis, scene_->axis.x_of(time) - scene_->axis.width / 2.0, whole));
       break;
     }
     case Drag::none:
@@ -314,8 +313,13 @@ QString TimelineView::tip_at(QPoint place) const {
     case LaneKind::blocks:
       if (is_small_line(place)) return small_tip(session_.subject());
       return hovered_ ? allocation_tip(session_, hovered_) : QString();
-    case LaneKind::curve:
-      return column_tip(*scene_, hit().column_at(place.x()));
+    case LaneKind::axis:
+      return break_tip(*scene_, static_cast<int>(hit().column_at(place.x())));
+    case LaneKind::curve: {
+      const size_t column = hit().column_at(place.x());
+      const QString pause = break_tip(*scene_, static_cast<int>(column));
+      return pause.isEmpty() ? column_tip(*scene_, column) : pause;
+    }
     case LaneKind::bands: {
       const Interval* step = hit().step_at(place);
       return step == nullptr ? QString() : step_tip(session_, *step, hit().time_at(place.x()));

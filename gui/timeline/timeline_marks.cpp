@@ -129,10 +129,9 @@ void TimelineView::paint_marks(QPainter& p) {
   p.setClipRect(QRect(lanes_->picture_left() - 2, 0, lanes_->picture_width() + 4, height()));
 
   // Marks the shown range.
-  const double whole = static_cast<double>(std::max<int64_t>(1, session_.document()->facts().duration.ns));
   const QRect& map = lanes_->minimap;
-  const double from = map.left() + static_cast<double>(s.axis.shown.begin.ns) / whole * map.width();
-  const double to = map.left() + static_cast<double>(s.axis.shown.end.ns) / whole * map.width();
+  const picture::TimeAxis whole = minimap_axis(session_, map.width(), 1);
+  const double from = map.left() + whole.x_of(s.axis.shown.begin), to = map.left() + whole.x_of(s.axis.shown.end);
   QColor shade = theme().window;
   shade.setAlpha(170);
   p.fillRect(QRectF(map.left(), map.top(), from - map.left(), map.height()), shade);

@@ -8,6 +8,7 @@
 #include <QScrollArea>
 #include <QShortcut>
 #include <QSplitter>
+#include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -28,6 +29,12 @@ constexpr std::pair<peak::By, const char*> kBysShown[] = {
     {peak::By::step, "Step of birth"},
 };
 
+constexpr std::pair<picture::AxisKind, const char*> kAxesShown[] = {
+    {picture::AxisKind::time, "Time"},
+    {picture::AxisKind::without_pauses, "Time without pauses"},
+    {picture::AxisKind::events, "Events"},
+};
+
 QToolButton* button(QWidget* parent, const QString& text, const QString& tip) {
   auto* made = new QToolButton(parent);
   made->setText(text);
@@ -45,6 +52,13 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   by_ = new QComboBox(this);
   by_->setAccessibleName(tr("Stacked by"));
   for (const auto& [by, name] : kBysShown) by_->addItem(tr(name), static_cast<int>(by));
+  axis_ = new QComboBox(this);
+  axis_->setObjectName("axis");
+  axis_->setAccessibleName(tr("Axis"));
+  axis_->setToolTip(
+      tr("Time without pauses draws long stretches without an event narrow. Events gives each allocation and "
+         "each free the same width."));
+  for (const auto& [kind, name] : kAxesShown) axis_->addItem(tr(name), static_cast<int>(kind));
   search_ = new QLineEdit(this);
   search_->setPlaceholderText(tr("Search: node, field, module, file:line  ( / )"));
   search_->setAccessibleName(tr("Search"));
@@ -64,6 +78,10 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
   label->setBuddy(by_);
   bar->addWidget(label);
   bar->addWidget(by_);
+  auto* axis_label = new QLabel(tr("Axis"), this);
+  axis_label->setBuddy(axis_);
+  bar->addWidget(axis_label);
+  bar->addWidget(axis_);
   bar->addSpacing(kGap);
   bar->addWidget(search_, 1);
   bar->addWidget(found_);
@@ -102,6 +120,11 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
     wanted.by = static_cast<peak::By>(by_->currentData().toInt());
     session_.look(wanted);
   });
+  connect(axis_, &QComboBox::activated, this, [this] {
+    ViewState wanted = session_.view();
+    wanted.axis = static_cast<picture::AxisKind>(axis_->currentData().toInt());
+    session_.look(wanted);
+  });
   connect(search_, &QLineEdit::textEdited, this, [this](const QString& text) {
     ViewState wanted = session_.view();
     wanted.filter = text;
@@ -120,12 +143,7 @@ TimelinePage::TimelinePage(Session& session, QWidget* parent) : Page(parent), se
                             "[ and ] steps, / search, F1 all keys")
                        : words);
   });
-  connect(inspector, &Inspector::wanted, this, [this](Time time) {
-    ViewState wanted = session_.view();
-    const int64_t half = (wanted.range.end.ns - wanted.range.begin.ns) / 2;
-    wanted.range = {Time{time.ns - half}, Time{time.ns + half}};
-    session_.look(wanted);
-  });
+  connect(inspector, &Inspector::wanted, view_, &TimelineView::show_time);
   connect(&session, &Session::opened, this, &TimelinePage::follow);
   connect(&session, &Session::viewChanged, this, &TimelinePage::follow);
   connect(&session, &Session::made, this, &TimelinePage::follow);
@@ -164,8 +182,19 @@ void TimelinePage::follow() {
   if (session_.document() == nullptr) return;
   by_->setEnabled(session_.has(Part::curves));
   by_->setCurrentIndex(by_->findData(static_cast<int>(session_.view().by)));
+  follow_axis();
   if (search_->text() != session_.view().filter) search_->setText(session_.view().filter);
   tell_found();
+}
+
+// A run without pauses has no axis without them.
+void TimelinePage::follow_axis() {
+  using enum picture::AxisKind;
+  const bool has_pauses = session_.subject().has_pauses();
+  const picture::AxisKind shown = session_.view().axis == without_pauses && !has_pauses ? time : session_.view().axis;
+  const int row = axis_->findData(static_cast<int>(without_pauses));
+  qobject_cast<QStandardItemModel*>(axis_->model())->item(row)->setEnabled(has_pauses);
+  axis_->setCurrentIndex(axis_->findData(static_cast<int>(shown)));
 }
 
 void TimelinePage::tell_found() {

@@ -34,12 +34,13 @@ class TimelinePage final : public Page {
 
  private:
   void follow();
+  void follow_axis();
   void tell_found();
   void go_to_result(int by);
 
   Session& session_;
   TimelineView* view_;
-  QComboBox* by_;
+  QComboBox *by_, *axis_;
   QLineEdit* search_;
   QLabel *found_, *hint_;
   QSplitter* splitter_;

@@ -55,7 +55,8 @@ void TimelineView::follow(const ViewState& before) {
   }
   const ViewState& now = session_.view();
   // The selection is painted over the frame, so it needs no new frame.
-  if (before.range != now.range || before.by != now.by || before.step != now.step) refresh();
+  if (before.axis != now.axis) whole_.clear();
+  if (before.range != now.range || before.by != now.by || before.axis != now.axis || before.step != now.step) refresh();
   update();
 }
 
@@ -142,6 +143,7 @@ void TimelineView::paint_lanes(Surface& surface) {
   for (const Lanes::Thread& thread : lanes_->threads) {
     paint_track(surface, s, *thread.track, thread.where, lanes_->row_height);
   }
+  paint_breaks(surface.painter(), s, lanes_->axis, lanes_->curve.top(), lanes_->bottom());
   paint_names(surface.painter());
 }
 
@@ -155,6 +157,7 @@ void TimelineView::paint_names(QPainter& p) {
     p.drawText(where, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideRight, width));
   };
   name(lanes_->minimap, 0, tr("whole run"));
+  if (session_.view().axis == picture::AxisKind::events) name(lanes_->axis, 0, tr("events"));
   name(lanes_->bands, 0, tr("steps"));
   name(lanes_->bands, 1, tr("phases"));
   name(lanes_->blocks, 0, tr("allocations"));
@@ -226,8 +229,12 @@ void TimelineView::show_all() {
 }
 
 void TimelineView::show_interval(Interval interval) {
-  const int64_t room = std::max<int64_t>(1, (interval.end.ns - interval.begin.ns) / 50);
-  look_at({Time{interval.begin.ns - room}, Time{interval.end.ns + room}});
+  look_at(picture::with_room(scale(), interval, 0.02, session_.document()->facts().duration));
+}
+
+void TimelineView::show_time(Time time) {
+  if (!lanes_) return;
+  look_at(picture::centered(scale(), session_.view().range, time, session_.document()->facts().duration));
 }
 
 void TimelineView::show_peak() {
@@ -250,10 +257,11 @@ void TimelineView::show_allocation(AllocationId allocation) {
   next.allocation = allocation;
   const Interval shown = next.range;
   const bool is_seen = life.begin < shown.end && life.end > shown.begin;
-  const bool is_too_small = (life.end.ns - life.begin.ns) * 200 < shown.end.ns - shown.begin.ns;
+  const bool is_too_small = scene().axis.columns_of(life) * 200 < scene().axis.width;
   if (!is_seen || is_too_small) {
-    const int64_t room = std::max<int64_t>(picture::kLeastShown, life.end.ns - life.begin.ns) / 2;
-    next.range = {Time{life.begin.ns - room}, Time{life.end.ns + room}};
+    const Time whole = session_.document()->facts().duration;
+    const Time end{std::max(life.end.ns, life.begin.ns + picture::kLeastShown)};
+    next.range = picture::with_room(scale(), picture::inside({life.begin, end}, whole), 0.5, whole);
   }
   session_.look(next);
 }
@@ -268,7 +276,7 @@ void TimelineView::next_step(int by) {
     at = std::clamp<int64_t>(int64_t{next.step - first} + by, 0, static_cast<int64_t>(steps.size()) - 1);
   } else {
     // The step at the center of the shown range.
-    const Time middle{(next.range.begin.ns + next.range.end.ns) / 2};
+    const Time middle = scene().axis.time_of(scene().axis.width / 2.0);
     const auto after = std::ranges::upper_bound(steps, middle, {}, &Interval::begin);
     at = std::max<int64_t>(0, after - steps.begin() - 1);
   }

@@ -34,6 +34,7 @@ class TimelineView final : public QWidget {
   void show_peak();
   void show_all();
   void show_interval(Interval interval);
+  void show_time(Time time);                      // moves it to the middle
   void show_allocation(AllocationId allocation);  // selects it and makes its lifetime visible
   void next_step(int by);
   void next_allocation(int by);  // by birth, among those with a visible block
@@ -71,6 +72,7 @@ class TimelineView final : public QWidget {
   void paint_out_of_memory(QPainter& painter);
   void paint_chosen(QPainter& painter);
   void paint_life(QPainter& painter, AllocationId allocation, bool is_selected);
+  const picture::TimeScale* scale() const { return session_.subject().scale(session_.view().axis); }
   void look_at(Interval range, bool is_step = true);
   void click(QPoint place);
   void clear_chosen();

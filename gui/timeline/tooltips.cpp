@@ -101,6 +101,18 @@ QString column_tip(const Scene& scene, size_t at) {
   return rows.html();
 }
 
+QString break_tip(const Scene& scene, int column) {
+  for (const picture::Break& one : picture::breaks(scene.axis)) {
+    if (column < one.x0 || column >= one.x1) continue;
+    Rows rows(QObject::tr("Pause of %1").arg(time_words(Time{one.pause.end.ns - one.pause.begin.ns})));
+    rows.add(QObject::tr("time"), span_words(one.pause));
+    rows.add(QObject::tr("alive"),
+             bytes_words(scene.subject.timeline.live(scene.subject.timeline.at(one.pause.begin))));
+    return rows.html() + QObject::tr("Drawn narrow: nothing happens on this device in it.");
+  }
+  return {};
+}
+
 QString subject_tip(const Subject& subject) {
   Rows rows(subject.name);
   rows.add(QObject::tr("peak"), bytes_words(subject.device.peak));

@@ -54,6 +54,27 @@ struct Random {
   }
 };
 
+// Layouts of a random process; its longer stretches without an event are the pauses.
+class Scales {
+ public:
+  Scales(const Random& r, const peak::Timeline& timeline)
+      : without_pauses_(r.b.process.duration, pauses_of(r.b.process.duration, timeline)),
+        by_events_(r.b.process.duration, timeline) {}
+  const TimeScale* kind(int i) const { return i % 3 == 0 ? nullptr : i % 3 == 1 ? &without_pauses_ : &by_events_; }
+
+ private:
+  static peak::Pauses pauses_of(Time whole, const peak::Timeline& timeline) {
+    peak::Pauses out;
+    for (uint32_t event = 1; event < timeline.events(); ++event) {
+      const Interval gap{timeline.time_of(event - 1), timeline.time_of(event)};
+      if (gap.end.ns - gap.begin.ns > 3000) out.all.push_back(gap);
+    }
+    if (!out.all.empty()) out.narrow = static_cast<double>(whole.ns) / 10 / static_cast<double>(out.all.size());
+    return out;
+  }
+  TimeScale without_pauses_, by_events_;
+};
+
 bool is_alive(const Process& p, AllocationId id, const peak::Moment& moment) { return moment.holds(p, id); }
 
 TEST(PictureAxis, TimesFallIntoTheColumnsThatBeginBeforeThem) {
@@ -98,8 +119,13 @@ TEST(PictureAxis, TicksAreRoundAndFarEnoughApart) {
     const Ticks marks = ticks(axis, 90);
     EXPECT_GE(static_cast<double>(marks.every) / axis.ns_per_pixel(), 90);
     EXPECT_LT(static_cast<double>(marks.every) / axis.ns_per_pixel(), 90 * 2.6);
-    EXPECT_EQ(marks.first % marks.every, 0);
-    EXPECT_GE(marks.first, axis.shown.begin.ns);
+    int64_t next = (axis.shown.begin.ns + marks.every - 1) / marks.every * marks.every;
+    for (const Ticks::Tick& tick : marks.all) {
+      EXPECT_EQ(tick.number, next);
+      EXPECT_EQ(tick.x, axis.x_of(Time{next}));
+      next += marks.every;
+    }
+    EXPECT_GE(next, axis.shown.end.ns);
     int64_t digits = marks.every;
     while (digits % 10 == 0) digits /= 10;
     EXPECT_TRUE(digits == 1 || digits == 2 || digits == 5) << marks.every;
@@ -122,7 +148,8 @@ TEST(PictureCurve, EachColumnIsTheMostOfItsTimesAndItsGroupsSumToIt) {
     for (uint32_t e = 0; e < timeline.events(); ++e)
       events.push_back({timeline.time_of(e).ns, timeline.live_after(e).value});
     for (int i = 0; i < 20; ++i) {
-      const TimeAxis axis(r.interval(), 1 + r.upto(700));
+      const Scales scales(r, timeline);
+      const TimeAxis axis(scales.kind(i), r.interval(), 1 + r.upto(700));
       std::vector<PixelColumn> columns;
       curve.columns(axis, columns);
       ASSERT_EQ(columns.size(), static_cast<size_t>(axis.width));
@@ -230,7 +257,8 @@ TEST(PictureCurve, LoweredIsTheCurveLessWhatTheReplayTookAway) {
     }
     const Lowered lowered(timeline, lower);
     for (int i = 0; i < 20; ++i) {
-      const TimeAxis axis(r.interval(), 1 + r.upto(500));
+      const Scales scales(r, timeline);
+      const TimeAxis axis(scales.kind(i), r.interval(), 1 + r.upto(500));
       std::vector<Bytes> columns;
       lowered.columns(timeline, axis, columns);
       const auto after = [&](uint32_t event) {
@@ -299,7 +327,8 @@ TEST(PictureBlocks, RectanglesContainTheLifeAndTheBytesAndNoneIsMissing) {
     const Curve curve(timeline, group(p, r.b.text, steps, peak, peak::By::category));
     const Blocks blocks(p, timeline, peak.bytes);
     for (int i = 0; i < 12; ++i) {
-      const TimeAxis axis(r.interval(), 20 + r.upto(600));
+      const Scales scales(r, timeline);
+      const TimeAxis axis(scales.kind(i), r.interval(), 20 + r.upto(600));
       const ByteAxis bytes{0, blocks.extent(), 50 + r.upto(400)};
       std::vector<PixelColumn> columns;
       curve.columns(axis, columns);
@@ -325,7 +354,7 @@ TEST(PictureBlocks, RectanglesContainTheLifeAndTheBytesAndNoneIsMissing) {
           EXPECT_NEAR(rect.y0, top, 0.51);
         }
         const Time begin = p.allocations.time[rect.allocation], end = p.freed(rect.allocation);
-        if (static_cast<double>(end.ns) - static_cast<double>(begin.ns) >= axis.ns_per_pixel()) {
+        if (axis.columns_of({begin, end}) >= 1) {
           // The rectangle covers the visible part of the allocation's lifetime.
           EXPECT_LE(rect.x0, std::max(0, axis.column_of(begin)));
           EXPECT_GE(rect.x1, end >= axis.shown.end ? axis.width : axis.column_of(end));
@@ -371,6 +400,7 @@ TEST(PictureTracks, SpansNestByTimeAndEveryOneLiesInAPiece) {
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     Random r(seed);
     const Process& p = r.b.process;
+    const peak::Timeline timeline(p, kCpu);
     Threads threads;
     threads.os_id.raw = {0, 77, 78};
     for (auto* column : {&threads.of_operator.raw, &threads.of_module_call.raw, &threads.of_evaluation.raw})
@@ -386,7 +416,8 @@ TEST(PictureTracks, SpansNestByTimeAndEveryOneLiesInAPiece) {
         spans += row.id.size();
         for (size_t i = 1; i < row.id.size(); ++i) ASSERT_LE(row.end[i - 1], row.begin[i]);
         for (int n = 0; n < 10; ++n) {
-          const TimeAxis axis(r.interval(), 10 + r.upto(500));
+          const Scales scales(r, timeline);
+          const TimeAxis axis(scales.kind(n), r.interval(), 10 + r.upto(500));
           std::vector<int> cover(static_cast<size_t>(axis.width), 0);
           int before = 0;
           Tracks::visit(row, axis, [&](const Tracks::Piece& piece) {

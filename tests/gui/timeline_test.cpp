@@ -1,6 +1,7 @@
 // The painted timeline, and its reactions to the mouse and the keyboard.
 #include <gtest/gtest.h>
 
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSignalSpy>
@@ -242,7 +243,7 @@ TEST_F(OnTimeline, ARangeAnswersBesideTheTimeline) {
   drag(in(lanes().curve, 0.2), in(lanes().curve, 0.5), Qt::ShiftModifier);
   ASSERT_TRUE(session.selected_range());
   ASSERT_TRUE(QTest::qWaitFor([&] { return session.range_facts() != nullptr; }, 10'000));
-  const RangeFacts& facts = *session.range_facts();
+  const RangeFacts facts = *session.range_facts();  // the click below ends them
   const Interval range = *session.selected_range();
   EXPECT_EQ(facts.when, range);
 
@@ -470,6 +471,119 @@ TEST_F(OnTimeline, BackComesToWhatWasShown) {
   EXPECT_EQ(session.view().range, first);
   session.forward();
   EXPECT_EQ(session.view().range, second);
+}
+
+// Two bursts of allocations, one and ten seconds after the start. The run ends after twenty seconds.
+class OnPauses : public OnTimeline {
+ protected:
+  static constexpr int64_t kSecond = 1'000'000'000, kBurst = 40'000'000;
+  const Interval first{Time{kSecond}, Time{kSecond + kBurst}}, second{Time{10 * kSecond}, Time{10 * kSecond + kBurst}};
+
+  void SetUp() override {
+    OnTimeline::SetUp();
+    uint64_t address = 0;
+    for (const Interval& burst : {first, second}) {
+      for (int64_t i = 0; i < 40; ++i) {
+        const auto begin = static_cast<uint64_t>(burst.begin.ns + i * 1'000'000);
+        b.at(begin).op("aten::ones").alloc(address += 0x1000, 2048).at(begin + 999'000).end_op();
+      }
+    }
+    b.at(20 * kSecond).free(0x1000);
+    b.seal();
+    session.close();
+    open(QString::fromStdString(b.folder() / "run.tapelens"));
+    look({Time{0}, session.document()->facts().duration});
+  }
+  void choose(picture::AxisKind kind) {
+    auto* list = page.findChild<QComboBox*>("axis");
+    const int row = list->findData(static_cast<int>(kind));
+    list->setCurrentIndex(row);
+    Q_EMIT list->activated(row);
+    QApplication::processEvents();
+  }
+  picture::AxisKind chosen() {
+    return static_cast<picture::AxisKind>(page.findChild<QComboBox*>("axis")->currentData().toInt());
+  }
+  // The part of the picture that an interval has.
+  double share(Interval interval) {
+    const picture::TimeAxis& axis = view.scene().axis;
+    return axis.columns_of(interval) / axis.width;
+  }
+  int x_of(int64_t ns) { return static_cast<int>(view.scene().x_of(Time{ns})); }
+
+  trace::SpoolBuilder b;
+};
+
+TEST_F(OnPauses, TheBurstsHaveTheWidthAndEachAxisHasItsOwn) {
+  using enum picture::AxisKind;
+  EXPECT_EQ(chosen(), without_pauses);
+  EXPECT_GT(share(first) + share(second), 0.85);
+  EXPECT_EQ(picture::breaks(view.scene().axis).size(), 3U);
+  const QImage without = grabbed();
+  const Interval shown = session.view().range;
+  choose(time);
+  EXPECT_EQ(session.view().range, shown);
+  EXPECT_LT(share(first) + share(second), 0.01);
+  EXPECT_TRUE(picture::breaks(view.scene().axis).empty());
+  EXPECT_NE(grabbed(), without);
+  choose(events);
+  EXPECT_NEAR(share(first), share(second), 0.03);
+  EXPECT_GT(share(first), 0.45);
+  session.back();
+  EXPECT_EQ(chosen(), time);
+  session.back();
+  QEvent leave(QEvent::Leave);
+  QApplication::sendEvent(&view, &leave);
+  EXPECT_EQ(grabbed(), without);
+}
+
+TEST_F(OnPauses, APauseIsNamedAndDurationsStayReal) {
+  const QPoint pause(x_of(5 * kSecond), lanes().curve.center().y());
+  EXPECT_TRUE(view.tip_at(pause).contains("Pause of 8.96")) << view.tip_at(pause).toStdString();
+  EXPECT_TRUE(view.tip_at({pause.x(), lanes().axis.center().y()}).contains("Pause of 8.96"));
+  const QPoint busy(x_of(kSecond + kBurst / 2), lanes().curve.center().y());
+  EXPECT_FALSE(view.tip_at(busy).contains("Pause"));
+  drag({x_of(kSecond + kBurst / 2), busy.y()}, {x_of(10 * kSecond + kBurst / 2), busy.y()}, Qt::ShiftModifier);
+  ASSERT_TRUE(view.chosen_range());
+  EXPECT_NEAR(static_cast<double>(view.chosen_range()->end.ns - view.chosen_range()->begin.ns), 9e9, 1e6);
+  QTest::keyClick(&view, Qt::Key_Return);
+  EXPECT_EQ(picture::breaks(view.scene().axis).size(), 1U);
+  EXPECT_LT(share({first.end, second.begin}), 0.05);
+}
+
+TEST_F(OnPauses, TheWheelKeepsTheTimeUnderTheCursorAndTheMinimapFollowsTheAxis) {
+  for (const picture::AxisKind kind : {picture::AxisKind::without_pauses, picture::AxisKind::events}) {
+    choose(kind);
+    look({Time{0}, session.document()->facts().duration});
+    const QPoint place(x_of(10 * kSecond + kBurst / 3), lanes().curve.center().y());
+    const Time under = view.scene().axis.time_of(place.x() - lanes().picture_left());
+    for (int i = 0; i < 4; ++i) {
+      wheel(place, 1);
+      EXPECT_NEAR(view.scene().x_of(under), place.x(), 1.5);
+    }
+    const QRect map = lanes().minimap;
+    const double x = minimap_axis(session, map.width(), 1).x_of(Time{kSecond + kBurst / 2});
+    QTest::mouseClick(&view, Qt::LeftButton, {}, QPoint(map.left() + static_cast<int>(x), map.center().y()));
+    EXPECT_TRUE(session.view().range.contains(Time{kSecond + kBurst / 2}));
+    EXPECT_FALSE(session.view().range.contains(Time{10 * kSecond + kBurst / 2}));
+  }
+}
+
+TEST_F(OnTimeline, ARunWithoutPausesHasNoAxisWithoutThem) {
+  auto* list = page.findChild<QComboBox*>("axis");
+  EXPECT_EQ(list->currentText(), "Time");
+  EXPECT_EQ(view.scene().axis.scale(), nullptr);
+  ViewState next = session.view();
+  next.axis = picture::AxisKind::events;
+  session.look(next);
+  EXPECT_EQ(list->currentText(), "Events");
+  ASSERT_NE(view.scene().axis.scale(), nullptr);
+  // The curve's columns still show the most of their times.
+  for (size_t c = 0; c < view.scene().columns.size(); ++c) {
+    const auto column = static_cast<double>(c);
+    const Interval times{view.scene().axis.time_of(column), view.scene().axis.time_of(column + 1)};
+    EXPECT_EQ(view.scene().columns[c].most, session.subject().timeline.largest(times).bytes);
+  }
 }
 
 // A run that fails in its first step, and frees its memory a second later.

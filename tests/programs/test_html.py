@@ -184,6 +184,72 @@ def test_keys_zoom_and_move(recorded, tmp_path):
     assert out["unnamed"] == 0
 
 
+# Two bursts, with three seconds before, between and after them.
+PAUSES = """
+import time, torch
+for _ in range(2):
+    time.sleep(3)
+    kept = [torch.rand(1000) for _ in range(200)]
+time.sleep(3)
+"""
+
+
+def test_pauses_are_narrow_and_every_axis_has_its_labels(target, tmp_path):
+    program = tmp_path / "pauses.py"
+    program.write_text(PAUSES, encoding="utf-8")
+    harness.record([harness.PYTHON, program], target, check=True)
+    page = page_of(target, tmp_path / "run.html")
+    out, _ = chromium.act(page, tmp_path, """
+      const data = JSON.parse(document.getElementById("data").textContent), {curve} = data;
+      out.curve = curve;
+      out.duration = data.duration;
+      const numbers = curve.numbers.length ? curve.numbers : curve.times.map((_, i) => i + 1);
+      const list = document.getElementById("axis"), picture = () => document.querySelector("#curve canvas").toDataURL();
+      out.kinds = [...list.options].map((option) => option.value);
+      await rest();
+      const drawn = [picture()];
+      for (const kind of ["time", "events", "pauses"]) {
+        list.value = kind;
+        list.dispatchEvent(new Event("change"));
+        await rest();
+        drawn.push(picture());
+        const axis = makeAxis(kind, axisKnots(kind, data.duration, curve.pauses, curve.times, numbers, curve.events), curve.pauses, data.duration);
+        axis.show(0, data.duration, 1000);
+        const [from, to] = curve.pauses.all.findLast(([begin, end]) => end - begin > 2.9e9 && end < data.duration);
+        const labels = axis.ticks(90);
+        out[kind] = {
+          width: axis.place(data.duration),
+          pause: axis.place(to) - axis.place(from),
+          monotone: curve.times.every((time, i) => i === 0 || axis.place(time) >= axis.place(curve.times[i - 1])),
+          error: Math.max(...curve.times.map((time) => Math.abs(axis.timeOf(axis.place(time)) - time))),
+          breaks: axis.breaks().length,
+          labels: labels.map(({x, text}) => [axis.timeOf(x), text]),
+          apart: labels.every(({x}, i) => i === 0 || x - labels[i - 1].x >= 90),
+        };
+        const time = curve.times[10], left = axis.place(time) - axis.place(axis.view.from);
+        axis.zoom(time, 3);
+        out[kind].anchor = [left, axis.place(time) - axis.place(axis.view.from)];
+        for (let i = 0; i < 9; ++i) axis.zoom(time, 0.5);
+        out[kind].all = [axis.view.from, axis.view.to];
+      }
+      out.same = drawn[0] === drawn[3];
+      out.different = new Set(drawn).size;
+    """)
+    pauses = out["curve"]["pauses"]["all"]
+    assert out["kinds"] == ["pauses", "time", "events"] and out["same"] and out["different"] == 3
+    assert sum(end - begin > 2.9e9 for begin, end in pauses) >= 3
+    for kind in out["kinds"]:
+        got = out[kind]
+        assert got["width"] == pytest.approx(1000) and got["monotone"] and got["error"] < 1000 and got["apart"], kind
+        assert got["labels"] and got["anchor"][1] == pytest.approx(got["anchor"][0], abs=0.5), kind
+        assert got["all"] == [0, out["duration"]], kind
+    for time, text in out["time"]["labels"] + out["pauses"]["labels"]:
+        value, unit = text.split()
+        assert float(value) * {"s": 1e9, "ms": 1e6, "us": 1e3}[unit] == pytest.approx(time, rel=1e-6, abs=1000)
+    assert out["time"]["pause"] > 100 and out["pauses"]["pause"] <= 28 and out["events"]["pause"] < 10
+    assert out["pauses"]["breaks"] == len(pauses) and out["time"]["breaks"] == 0
+
+
 def test_a_hostile_recording_is_text(target, tmp_path):
     program = tmp_path / "hostile.py"
     program.write_text(HOSTILE, encoding="utf-8")

@@ -15,6 +15,7 @@
 #include "analyzer/compare/gate.h"
 #include "analyzer/compare/renderings.h"
 #include "analyzer/export/export.h"
+#include "analyzer/peak/pauses.h"
 #include "analyzer/ranks/summary.h"
 #include "analyzer/report/formats.h"
 #include "analyzer/report/report.h"
@@ -79,6 +80,7 @@ void add_analysis(const run::Run& run, Costs& costs) {
     add("devices", [&] { analysis.devices(); });
     for (const run::DeviceRun* device : process->devices()) {
       add("timeline", [&] { device->analysis().timeline(); });
+      add("pauses", [&] { peak::find_pauses(analysis.process(), device->analysis().device()); });
       add("peak set", [&] { device->analysis().peak(); });
       add("memory of steps", [&] { step_memory(analysis, device->analysis().timeline()); });
     }

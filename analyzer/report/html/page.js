@@ -7,12 +7,11 @@
 
   // ---- The curve
 
-  const seconds = (ns) => ns / 1e9;
   const curve = data.curve;
   const points = curve.times.length;
   const end = Math.max(data.duration, points ? curve.times[points - 1] : 0, 1);
   // The curve begins at zero, and its last value extends to the end.
-  const times = [0, ...curve.times, end].map(seconds);
+  const times = [0, ...curve.times, end];
   const drawn = (values) => [0, ...values, points ? values[points - 1] : 0];
   // Tops of the stacked areas, from the bottom up: the sum of a role and the roles below it.
   const tops = [];
@@ -36,8 +35,67 @@
     return drawn(curve.times.map((_, i) => live[i + 1] - lower[i]));
   }
 
+  const numbers = curve.numbers.length ? curve.numbers : curve.times.map((_, i) => i + 1);
+  const axes = { pauses: "Time without pauses", time: "Time", events: "Events" };
+  if (curve.pauses.all.length === 0) delete axes.pauses;
+  let axis = null;
+  function makeCurveAxis(kind) {
+    const view = axis?.view ?? { from: 0, to: end };
+    axis = makeAxis(kind, axisKnots(kind, end, curve.pauses, curve.times, numbers, curve.events), curve.pauses, end);
+    axis.kind = kind;
+    axis.show(view.from, view.to, plotWidth());
+  }
+  const plotWidth = () => Math.max(100, $("curve").clientWidth - 82);
+  // An event has its own place, also beside others of the same time.
+  const places = () => (axis.kind === "events"
+    ? [0, ...numbers.map((number) => number * axis.view.unit), axis.place(end)] : times.map((time) => axis.place(time)));
+  const xOf = (u, time) => Math.round(u.valToPos(axis.place(time), "x", true));
+
+  // A band with torn edges, and below it the length of the pause, unless that of a longer one is there.
+  function drawBreaks(u) {
+    const { ctx, bbox } = u, px = devicePixelRatio, labels = [];
+    ctx.font = `${12 * px}px system-ui, "DejaVu Sans", sans-serif`;
+    for (const [from, to] of axis.breaks()) {
+      const left = Math.max(bbox.left, xOf(u, from)), right = Math.min(bbox.left + bbox.width, Math.max(left + px, xOf(u, to)));
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(left, bbox.top, right - left, bbox.height);
+      ctx.clip();
+      ctx.globalAlpha = 0.6;
+      ctx.fillStyle = colorOf("--window");
+      ctx.fillRect(left, bbox.top, right - left, bbox.height);
+      ctx.strokeStyle = colorOf("--faint");
+      ctx.lineWidth = px;
+      ctx.beginPath();
+      for (let y = bbox.top; y < bbox.top + bbox.height + right - left; y += 8 * px) {
+        ctx.moveTo(left, y);
+        ctx.lineTo(right, y - (right - left));
+      }
+      ctx.stroke();
+      ctx.restore();
+      ctx.strokeStyle = colorOf("--faint");
+      ctx.lineWidth = px;
+      for (const x of right - left > 8 * px ? [left, right] : []) {
+        ctx.beginPath();
+        for (let y = bbox.top, side = -2; y <= bbox.top + bbox.height; y += 6 * px, side = -side) ctx.lineTo(x + side * px, y);
+        ctx.stroke();
+      }
+      const text = timeText(to - from), half = ctx.measureText(text).width / 2 + 3 * px;
+      labels.push({ text, half, length: to - from, x: Math.min(Math.max((left + right) / 2, bbox.left + half), bbox.left + bbox.width - half) });
+    }
+    ctx.fillStyle = colorOf("--text");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    const placed = [];
+    for (const label of labels.sort((a, b) => b.length - a.length)) {
+      if (placed.some((other) => Math.abs(other.x - label.x) < other.half + label.half)) continue;
+      placed.push(label);
+      ctx.fillText(label.text, label.x, bbox.top + bbox.height + 15 * px);
+    }
+  }
+
   function mark(u, time, text, color, row) {
-    const x = Math.round(u.valToPos(seconds(time), "x", true));
+    const x = xOf(u, time);
     if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
     const { ctx } = u;
     ctx.strokeStyle = ctx.fillStyle = color;
@@ -59,11 +117,12 @@
   function drawMarks(u) {
     const { ctx, bbox } = u;
     ctx.save();
+    drawBreaks(u);
     let last = -Infinity;
     ctx.strokeStyle = colorOf("--faint");
     ctx.lineWidth = devicePixelRatio;
     for (const step of data.steps) {
-      const x = Math.round(u.valToPos(seconds(step.begin), "x", true));
+      const x = xOf(u, step.begin);
       if (x < bbox.left || x > bbox.left + bbox.width || x - last < 6 * devicePixelRatio) continue;
       last = x;
       ctx.beginPath();
@@ -84,13 +143,15 @@
 
   // At the moment of the page the legend has the bytes of its live allocations. Elsewhere a role is that of an
   // allocation's whole life.
-  const peakIndex = Math.max(0, times.findLastIndex((time) => time <= seconds(data.peak.time)));
+  const peakIndex = Math.max(0, times.findLastIndex((time) => time <= data.peak.time));
   const shownRoles = [...curve.held.map(({ role }) => role),
     ...[...data.roles.keys()].filter((role) => data.roles[role].bytes > 0 && !curve.held.some((one) => one.role === role))];
   function pointAt(u, index) {
     const at = index ?? peakIndex;
-    $("readout").textContent = `${timeText(times[at] * 1e9)}: ${bytesText(live[at])} alive` +
-      (selected !== null ? `, ${bytesText(whatIf[at])} without what is chosen` : "");
+    const pause = index === null ? null : axis.breakAt(axis.timeOf(u.posToVal(u.cursor.left, "x")));
+    $("readout").textContent = `${timeText(times[at])}: ${bytesText(live[at])} alive` +
+      (selected !== null ? `, ${bytesText(whatIf[at])} without what is chosen` : "") +
+      (pause ? `; then a pause of ${timeText(pause[1] - pause[0])}, drawn narrow` : "");
     shownRoles.forEach((role, i) => {
       const drawnBytes = i < tops.length ? tops[i][at] - (i > 0 ? tops[i - 1][at] : 0) : 0;
       const value = at === peakIndex ? data.roles[role].bytes : drawnBytes;
@@ -99,10 +160,11 @@
   }
 
   function makeCurve() {
-    const zoom = plot ? { min: plot.scales.x.min, max: plot.scales.x.max } : null;
     plot?.destroy();
+    axis ? axis.show(axis.view.from, axis.view.to, plotWidth()) : makeCurveAxis(Object.keys(axes)[0]);
+    let ticks = [];
     const stepped = uPlot.paths.stepped({ align: 1 });
-    const axis = { stroke: colorOf("--faint"), grid: { stroke: colorOf("--grid"), width: 1 }, ticks: { stroke: colorOf("--grid") } };
+    const lines = { stroke: colorOf("--faint"), grid: { stroke: colorOf("--grid"), width: 1 }, ticks: { stroke: colorOf("--grid") } };
     // The highest of the stack first: those below are painted over it.
     const layers = curve.held.map(({ role }, i) => ({
       label: data.roles[role].label, fill: colorOf(`--role-${role}`), stroke: colorOf(`--role-${role}`),
@@ -113,53 +175,70 @@
       width: $("curve").clientWidth,
       height: matchMedia("(max-width: 600px)").matches ? 240 : 320,
       legend: { show: false },
-      cursor: { y: false, drag: { x: true, y: false } },
+      cursor: { y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => showAll() } },
       scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] } },
       axes: [
-        { ...axis, values: (_, all) => all.map((value) => timeText(value * 1e9)), space: 90 },
-        { ...axis, values: (_, all) => all.map(bytesText), incrs: Array.from({ length: 51 }, (_, i) => 2 ** i), size: 82 },
+        { ...lines, splits: () => (ticks = axis.ticks(90)).map(({ x }) => x), values: () => ticks.map((tick) => tick.text) },
+        { ...lines, values: (_, all) => all.map(bytesText), incrs: Array.from({ length: 51 }, (_, i) => 2 ** i), size: 82 },
       ],
       series: [
         {}, ...layers.map(({ values, ...layer }) => layer),
         line("alive", colorOf("--text"), 1), line("without what is chosen", colorOf("--what-if"), 2, [5, 3]),
       ],
-      hooks: { draw: [drawMarks], setCursor: [(u) => pointAt(u, u.cursor.idx)] },
-    }, [times, ...layers.map(({ values }) => values), live, whatIf], $("curve"));
-    if (zoom) show(zoom.min, zoom.max);
+      hooks: { draw: [drawMarks], setCursor: [(u) => pointAt(u, u.cursor.idx)], setSelect: [zoomTo] },
+    }, curveData(), $("curve"));
+    showAxis();
     pointAt(plot, null);
   }
+  const curveData = () => [places(), ...tops.toReversed(), live, whatIf];
 
+  function showAxis() {
+    plot.setData(curveData(), false);
+    plot.setScale("x", { min: axis.place(axis.view.from), max: axis.place(axis.view.to) });
+  }
   function show(from, to) {
-    const width = Math.min(Math.max(to - from, 1e-8), times.at(-1));
-    const min = Math.min(Math.max(from, 0), times.at(-1) - width);
-    plot.setScale("x", { min, max: min + width });
+    axis.show(from, to);
+    showAxis();
+  }
+  function zoomTo(u) {
+    const { left, width } = u.select;
+    if (width === 0) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    show(axis.timeOf(u.posToVal(left, "x")), axis.timeOf(u.posToVal(left + width, "x")));
   }
   function zoomBy(factor) {
-    const { min, max } = plot.scales.x;
-    const middle = plot.cursor.idx === null ? (min + max) / 2 : times[plot.cursor.idx];
-    show(middle - (middle - min) * factor, middle + (max - middle) * factor);
+    const middle = axis.timeOf(axis.place(axis.view.from) + axis.view.width / 2);
+    axis.zoom(plot.cursor.idx === null ? middle : times[plot.cursor.idx], factor);
+    showAxis();
   }
   function moveBy(part) {
-    const { min, max } = plot.scales.x;
-    show(min + part * (max - min), max + part * (max - min));
+    axis.move(part);
+    showAxis();
   }
-  const showAll = () => show(0, times.at(-1));
+  const showAll = () => show(0, end);
   function showPeak() {
     const step = data.steps.find(({ begin, end: last }) => begin <= data.peak.time && data.peak.time < last);
-    if (step) show(seconds(step.begin), seconds(step.end));
-    else show(seconds(data.peak.time) - times.at(-1) / 100, seconds(data.peak.time) + times.at(-1) / 100);
+    if (step) return show(step.begin, step.end);
+    showAll();
+    axis.zoom(data.peak.time, 50);
+    showAxis();
   }
 
   const curveKeys = {
-    "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2), ArrowLeft: () => moveBy(-0.2),
+    "+": () => zoomBy(2), "=": () => zoomBy(2), "-": () => zoomBy(0.5), ArrowLeft: () => moveBy(-0.2),
     ArrowRight: () => moveBy(0.2), 0: showAll, Home: showAll, p: showPeak,
   };
   function startCurve() {
-    for (const [name, label, act] of [["+", "Zoom in", () => zoomBy(0.5)], ["−", "Zoom out", () => zoomBy(2)],
+    for (const [name, label, act] of [["+", "Zoom in", () => zoomBy(2)], ["−", "Zoom out", () => zoomBy(0.5)],
       ["←", "Earlier", () => moveBy(-0.2)], ["→", "Later", () => moveBy(0.2)],
       ["Whole run", null, showAll], ["Step of the peak", null, showPeak]]) {
       $("curve-tools").append(element("button", { type: "button", "aria-label": label, onclick: act }, name));
     }
+    const kinds = Object.entries(axes).map(([kind, name]) => element("option", { value: kind }, name));
+    $("curve-tools").append(element("label", { for: "axis" }, "Axis"), element("select", { id: "axis", onchange: () => {
+      makeCurveAxis($("axis").value);
+      showAxis();
+    } }, ...kinds));
     for (const role of shownRoles.toReversed()) {
       $("legend").append(element("li", {}, swatch(role), data.roles[role].label, element("span", {}, "")));
     }
@@ -174,7 +253,11 @@
     let timer = 0;
     new ResizeObserver(() => {
       clearTimeout(timer);
-      timer = setTimeout(() => plot.setSize({ width: $("curve").clientWidth, height: plot.height }), 50);
+      timer = setTimeout(() => {
+        plot.setSize({ width: $("curve").clientWidth, height: plot.height });
+        axis.show(axis.view.from, axis.view.to, plotWidth());
+        showAxis();
+      }, 50);
     }).observe($("curve"));
   }
 
@@ -294,7 +377,7 @@
     for (const head of document.querySelectorAll(".head[data-what-if]")) {
       head.setAttribute("aria-pressed", String(selected !== null && Number(head.dataset.whatIf) === selected));
     }
-    plot.setData([times, ...tops.toReversed(), live, whatIf], false);
+    plot.setData(curveData(), false);
     plot.redraw();
     pointAt(plot, plot.cursor.idx);
     icicle.draw();
@@ -410,7 +493,7 @@
     }
     const highest = Math.max(1, ...data.steps.map(({ peak }) => peak));
     const stepButton = (step) => element("button", { type: "button", title: "Show it in the curve", onclick: () => {
-      show(seconds(step.begin), seconds(step.end));
+      show(step.begin, step.end);
       $("curve").scrollIntoView({ block: "center" });
     } }, step.complete ? String(step.index) : "after the last");
     $("steps").append(table([["step", false], ["peak", true], ["", false], ["at its begin", true], ["allocations", true], ["allocated", true], ["time", true]],
