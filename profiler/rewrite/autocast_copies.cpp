@@ -106,7 +106,7 @@ void StorageVersion::released() noexcept {
   if (!is_without) overwritten();  // the next save of it needs a version that is not released
 }
 
-void StorageVersion::give_memory() {
+void StorageVersion::give_memory(For what) {
   at::Tensor copy;
   {
     const base::MutexLock guard(lock());
@@ -126,6 +126,12 @@ void StorageVersion::give_memory() {
       to.set_data_ptr_noswap(from.set_data_ptr(at::DataPtr(nullptr, from.device())));
     }
     is_without_memory_.store(false);
+  }
+  if (what == For::write) {
+    overwritten();  // without it the recipe would stay, and the weight would be copied for the recipe
+    without_memory_ended();
+    if (copy.defined()) new_version(copy, nullptr);
+    return;
   }
   without_memory_ended();
   if (copy.defined()) new_version(copy, equal_to(shared_from_this(), Geometry(copy)));
@@ -174,7 +180,8 @@ void before_fork() {
     for (const auto& [weight, copies] : table().copies) all.insert(all.end(), copies.begin(), copies.end());
   }
   for (const StorageVersionPtr& copy : all) {
-    if (!copy->stream()) attempt({copy->rematerialized_by(), Level::recomputed}, [&] { copy->give_memory(); });
+    if (!copy->stream())
+      attempt({copy->rematerialized_by(), Level::recomputed}, [&] { copy->give_memory(StorageVersion::For::reader); });
   }
 }
 
@@ -225,7 +232,7 @@ void give_memory_of(const c10::StorageImpl* weight) {
     if (at == table().copies.end()) return;
     copies = at->second;
   }
-  for (const StorageVersionPtr& copy : copies) copy->give_memory();
+  for (const StorageVersionPtr& copy : copies) copy->give_memory(StorageVersion::For::write);
 }
 
 void give_memory(const at::RecordFunction& function) {
@@ -238,7 +245,7 @@ void give_memory(const at::RecordFunction& function) {
       if (version == nullptr || !version->is_without_memory() || !version->is_storage(&storage)) return;
       attempt({version->rematerialized_by(), Level::recomputed}, [&] {
         if (const StorageVersionPtr weight = version->weight_of_copy()) weight->set_reused_copies();
-        version->give_memory();
+        version->give_memory(StorageVersion::For::reader);
       });
     });
   }

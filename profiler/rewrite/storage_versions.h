@@ -98,9 +98,10 @@ class StorageVersion final : public versions::Version, public std::enable_shared
   void set_autocast_copy(std::unique_ptr<AutocastCopy> copy);
   // The storage lacks its memory: an operator is about to read it.
   bool is_without_memory() const { return is_without_memory_.load(); }
-  // Makes the values again, in new memory of the storage, for a reader or before its weight is written. No effect if it
-  // has its memory. Throws if there is no memory; the program cannot read the storage then.
-  void give_memory();
+  // Makes the values again, in new memory of the storage: for a reader, or before its weight is written. No effect if
+  // it has its memory. Throws if the allocator has no memory; the program cannot read the storage then.
+  enum class For : uint8_t { reader, write };
+  void give_memory(For what);
   // The storage is gone: nothing must come back for it.
   void without_copy() noexcept;
   StorageVersionPtr weight_of_copy() const;  // null: gone, or another tensor

@@ -71,6 +71,12 @@ def test_copies_of_autocast_have_memory_while_they_are_read(function, fewer):
     assert [a - b for a, b in zip(bare, rewritten, strict=True)] == fewer
 
 
+def test_copies_of_autocast_cost_no_memory_when_their_weights_are_stepped():
+    bare, rewritten = ([int(line) for line in run("weights_of_autocast_that_are_stepped_in_the_context", *options).stdout.split()]
+                       for options in ((), ("--apply", "bitwise", "--recompute-budget", "100%")))
+    assert all(b <= a for a, b in zip(bare, rewritten, strict=True)), (bare, rewritten)
+
+
 # The reduction of the saved bytes at the begin of the backward, and the reduction of the peak. A tensor that the
 # backward decodes coexists with its encoding: the bits of a mask, or short indices. At each peak, one such tensor is
 # decoded.

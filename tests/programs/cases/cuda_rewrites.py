@@ -225,6 +225,19 @@ def weights_of_autocast(forwards=1):
         net.zero_grad()
 
 
+def weights_of_autocast_that_are_stepped_in_the_context():
+    """Prints the most allocated bytes of three steps in one context: its copies of the weights have the values of the first."""
+    net, x = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(8))).cuda(), torch.randn(64, 1024, device="cuda")
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, foreach=False)
+    with torch.autocast("cuda", torch.bfloat16):
+        for _ in range(3):
+            torch.cuda.reset_peak_memory_stats()
+            net(x).float().square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            print(torch.cuda.max_memory_allocated())
+
+
 def weights_of_autocast_that_are_read_again():
     weights_of_autocast(forwards=2)
 

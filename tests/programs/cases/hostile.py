@@ -1,4 +1,4 @@
-"""What files of hostile programs share: each program runs several times, because Tapelens compares results in the first step and
+"""The files of hostile programs share this. Each program runs several times, because Tapelens compares results in the first step and
 then decides. FILE [NAME...] prints one JSON line for each: its name, and for each round a digest of the result or the text of the
 raised error. The lines are the same with and without Tapelens. FILE --list prints the names."""
 
@@ -29,7 +29,7 @@ def changing(function, name=None):
 
 
 def number():
-    """Of the running program, among those of its file."""
+    """The running program's place in its file."""
     return list(CASES).index(running)
 
 
