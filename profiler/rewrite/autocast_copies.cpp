@@ -41,6 +41,12 @@ bool has_python_object(const Slot& slot) {
   return true;  // not known
 }
 
+// A PyTorch that cannot do this has no copies here: autocast_copy().
+template <class Storage>
+void make_readable(Storage& storage) {
+  if constexpr (requires { storage.clear_data_ptr_access_error_msg_(); }) storage.clear_data_ptr_access_error_msg_();
+}
+
 }  // namespace
 
 // ---- one copy
@@ -122,7 +128,7 @@ void StorageVersion::give_memory(For what) {
       c10::StorageImpl& from = *storage_here(made).unsafeGetStorageImpl();
       TORCH_CHECK(from.nbytes() == bytes(), "the copy of a weight has ", from.nbytes(), " bytes instead of ", bytes());
       c10::StorageImpl& to = *storage_of(copy);
-      to.clear_data_ptr_access_error_msg_();
+      make_readable(to);
       to.set_data_ptr_noswap(from.set_data_ptr(at::DataPtr(nullptr, from.device())));
     }
     is_without_memory_.store(false);
