@@ -156,28 +156,26 @@ std::optional<Recomputed::Recipe> Recomputed::made_as(AllocationId allocation, O
   return std::nullopt;
 }
 
+const Recomputed::History& Recomputed::history(AllocationId allocation) const {
+  return histories_[history_of_[allocation.value]];
+}
+
 uint32_t Recomputed::version_at(AllocationId allocation, Time time) const {
-  const auto known = histories_.find(allocation.value);
-  if (known == histories_.end()) return 0;
-  const auto& writes = known->second.writes;
+  const auto& writes = history(allocation).writes;
   return static_cast<uint32_t>(std::ranges::lower_bound(writes, time) - writes.begin());
 }
 
 // Whether an operator that began before this time made the version.
 bool Recomputed::is_made_before(const Version& version, Time begin) const {
   const Operators& o = context_.process.operators;
-  const auto known = histories_.find(version.allocation.value);
-  if (known == histories_.end()) return true;
-  const History& history = known->second;
+  const History& history = this->history(version.allocation);
   if (version.number > 0) return history.writes[version.number - 1] < begin;
   return !history.maker || o.begin[history.maker] < begin;
 }
 
 // Whether the operator made the version, and cannot make it again: the mask of a dropout.
 bool Recomputed::is_kept_result(const Version& version, OperatorId op) const {
-  const auto known = histories_.find(version.allocation.value);
-  return version.number == 0 && known != histories_.end() && known->second.maker == op &&
-         !recipe_of(op, version.allocation, false);
+  return version.number == 0 && history(version.allocation).maker == op && !recipe_of(op, version.allocation, false);
 }
 
 // Sources are made earlier or not made again, so that no recipe leads back to itself. A forged recording can have
@@ -192,7 +190,8 @@ std::optional<Recomputed::Recipe> Recomputed::in_order(std::optional<Recipe> rec
 // Runs for all allocations before any recipe: an in-place operator may read a later allocation.
 void Recomputed::read_writes(AllocationId allocation) {
   const Operators& o = context_.process.operators;
-  History& history = histories_[allocation.value];
+  history_of_[allocation.value] = static_cast<uint32_t>(histories_.size());
+  History& history = histories_.emplace_back();
   history.maker = repeatable_maker(allocation);
   const OperatorId made = history.maker ? history.maker : context_.process.allocations.op[allocation];
   Time done = made ? o.end[made] : context_.process.allocations.time[allocation];
@@ -216,11 +215,13 @@ void Recomputed::read_recipes(AllocationId allocation) {
     const recompute::Repeatable& made_by = repeatable_[o.name[op].value];
     ran_.push_back({o.end[op], recompute::cost(made_by, number(p.allocations.bytes[allocation]), machine_)});
   };
-  History& history = histories_[allocation.value];
+  History& history = histories_[history_of_[allocation.value]];
   std::optional<Recipe> first;
   if (history.maker) {
     // The host counts and repeats an operator for its first output.
-    const bool is_first = first_.try_emplace(history.maker.value, allocation).first->second == allocation;
+    AllocationId& output = first_[history.maker.value];
+    const bool is_first = !output || output == allocation;
+    output = is_first ? allocation : output;
     if (is_first) ran(history.maker);
     if (is_first || !repeatable_[o.name[history.maker].value].is_costly)
       first = recipe_of(history.maker, allocation, false);
@@ -276,9 +277,9 @@ void Recomputed::read_products() {
 }
 
 const Recomputed::Recipe* Recomputed::recipe(const Version& version) const {
-  const auto known = histories_.find(version.allocation.value);
-  if (known == histories_.end() || version.number >= known->second.recipes.size()) return nullptr;
-  const auto& found = known->second.recipes[version.number];
+  const auto& recipes = history(version.allocation).recipes;
+  if (version.number >= recipes.size()) return nullptr;
+  const auto& found = recipes[version.number];
   return found ? &*found : nullptr;
 }
 
@@ -422,9 +423,8 @@ struct Recomputed::Pinning {
 };
 
 Time Recomputed::written(const Version& version) const {
-  const auto known = histories_.find(version.allocation.value);
-  if (known == histories_.end() || version.number >= known->second.writes.size()) return kNever;
-  return known->second.writes[version.number];
+  const auto& writes = history(version.allocation).writes;
+  return version.number < writes.size() ? writes[version.number] : kNever;
 }
 
 void Recomputed::secure(const Version& version, uint32_t operators, Time at, Time until) {
@@ -580,6 +580,11 @@ std::vector<Recomputed::Found> Recomputed::all() {
   };
   std::vector<Waiting> order;
   const auto is_followed = [&](AllocationId allocation) { return p.allocations.bytes[allocation] >= small(context_); };
+  const auto followed = static_cast<size_t>(std::ranges::count_if(p.allocations.ids(), is_followed));
+  history_of_.resize(p.allocations.rows() + 1);
+  histories_.reserve(1 + followed);
+  histories_.emplace_back();
+  first_.resize(p.operators.rows() + 1);
   for (const AllocationId allocation : p.allocations.ids()) {
     if (is_followed(allocation)) read_writes(allocation);
   }

@@ -101,6 +101,7 @@ class Recomputed {
   bool is_in_backward(OperatorId op) const;
   uint64_t product_cost(OperatorId op, recompute::Product product) const;
   void read_products();
+  const History& history(AllocationId allocation) const;
   uint32_t version_at(AllocationId allocation, Time time) const;
   bool is_made_before(const Version& version, Time begin) const;
   bool is_kept_result(const Version& version, OperatorId op) const;
@@ -143,10 +144,11 @@ class Recomputed {
   std::vector<Interval> backwards_;                      // merged
   std::vector<int64_t> backward_ends_;                   // sorted
   std::vector<int64_t> asked_;                           // times at which the host settles waiting allocations; sorted
-  std::unordered_map<uint32_t, History> histories_;      // by allocation
+  std::vector<uint32_t> history_of_;                     // by allocation: its row of histories_
+  std::vector<History> histories_;                       // the first: of allocations that are too small to follow
   std::unordered_set<uint32_t> trained_;                 // allocations of parameters that require a gradient
   std::unordered_map<uint32_t, Gone> gone_;              // by allocation
-  std::unordered_map<uint32_t, AllocationId> first_;     // by repeatable operator: its first output
+  std::vector<AllocationId> first_;                      // by repeatable operator: its first output
   std::unordered_map<uint32_t, uint32_t> recomputed_;    // by allocation: the number of the version that was released
   std::unordered_map<uint32_t, Found*> kept_;            // by allocation: released costly values
   std::map<Version, Counted> counted_;
