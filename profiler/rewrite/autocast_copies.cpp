@@ -20,8 +20,9 @@ namespace tapelens::rewrite {
 namespace {
 
 constexpr const char* kUnreadable =
-    "Tapelens gave back the memory of autocast's copy of a weight, and something reads it that is not an operator of "
-    "PyTorch. Please report it; run without --apply.";
+    "Tapelens freed the memory of autocast's copy of a weight. Either no memory was left to make the copy again, "
+    "or "
+    "code other than an operator of PyTorch reads it. Run without --apply.";
 
 // Whether autocast's kernel of an operator of LibTorch makes a cast for it. The operator began under autocast, and its
 // kernel runs without.
@@ -106,8 +107,8 @@ void StorageVersion::released() noexcept {
     }
     add_reader_of_released();
     forget_watch(*storage);
+    storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kUnreadable);  // may throw: nothing is freed then
     storage->set_data_ptr_noswap(at::DataPtr(nullptr, storage->device()));
-    storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kUnreadable);
   });
   if (!is_without) overwritten();  // the next save of it needs a version that is not released
 }
@@ -157,6 +158,7 @@ void StorageVersion::without_memory_ended() noexcept {
 namespace autocast_copies {
 
 bool is_autocast_on() {
+  if (!kSeesAddresses) return false;  // no copies
   return at::autocast::is_autocast_enabled(c10::kCUDA) || at::autocast::is_autocast_enabled(c10::kCPU);
 }
 

@@ -2,7 +2,7 @@
 //
 // Autocast casts a weight at its first use, and keeps the copy until its context ends, which is mostly the whole
 // forward: two bytes for each parameter, at the peak. Nearly every weight has one use. So when the copy's operator has
-// ended, and the saves of the copy can be made of the weight again, its storage gives its memory back. The copy stays
+// ended, and the saves of the copy can be made of the weight again, its storage frees its memory. The copy stays
 // in autocast's cache, with its node in the graph: the graph and the sums of gradients do not change.
 //
 // An operator that reads a copy later finds it with its values: before the operator runs, they are made of the weight

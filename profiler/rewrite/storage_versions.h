@@ -94,7 +94,7 @@ class StorageVersion final : public versions::Version, public std::enable_shared
 
   // ---- autocast's copies of weights (autocast_copies.h)
 
-  // Call it before other threads have the version. Null: another tensor.
+  // Call it before other threads have the version.
   void set_autocast_copy(std::unique_ptr<AutocastCopy> copy);
   // The storage lacks its memory: an operator is about to read it.
   bool is_without_memory() const { return is_without_memory_.load(); }
@@ -104,7 +104,7 @@ class StorageVersion final : public versions::Version, public std::enable_shared
   void give_memory(For what);
   // The storage is gone: nothing must come back for it.
   void without_copy() noexcept;
-  StorageVersionPtr weight_of_copy() const;  // null: gone, or another tensor
+  StorageVersionPtr weight_of_copy() const;  // null: it is gone, or the version is no copy
   // A weight whose copies have several readers.
   bool has_reused_copies() const { return has_reused_copies_.load(std::memory_order_relaxed); }
   void set_reused_copies() { has_reused_copies_.store(true, std::memory_order_relaxed); }

@@ -28,8 +28,9 @@
 // keeps no chain back to the first step.
 //
 // Locks: each version has one. A version is locked before the versions that it reads, which are older. This excludes
-// cycles. While a version's lock is held, only these locks and, through the interfaces, leaf locks are taken (the table
-// of all versions, budget, trials, tally). No interface is destroyed while the table's lock is held.
+// cycles. While a version's lock is held, only these locks and, through the interfaces, leaf locks are taken (the
+// tables of all versions and of autocast's copies, budget, trials, tally). No interface is destroyed while the lock of
+// a table is held.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 """Uses of autocast's copies of weights that a rewrite could get wrong: hostile_autocast.py [NAME...]; hostile.py says what it prints.
 
-Autocast keeps a copy of each weight until its context ends. `run --apply` gives back its memory when its operator has ended. Here the
+Autocast keeps a copy of each weight until its context ends. `run --apply` frees its memory when its operator has ended. Here the
 copies are read again, and their weights are written, in each way that the rewrites must notice."""
 
 import os
