@@ -100,11 +100,14 @@ class Advisor {
     std::ranges::stable_sort(scored_, {}, [](const Scored& scored) { return scored.info.precedence; });
     RewrittenEffect effect;
     std::vector<const peak::WhatIf*> changes;
+    const Settled settled = this->settled();
     for (Scored& scored : scored_) {
       changes.push_back(&scored.group.change);
-      add_to(effect, scored);
+      add_to(effect, scored, settled.since);
     }
-    average(effect);
+    // From sums over the settled steps to means. Each share is one of all steps.
+    effect.repeated.ns /= settled.steps;
+    effect.repeated_share *= static_cast<double>(settled.all) / static_cast<double>(settled.steps);
     effect.peak = Together(context_.process, replay_, std::move(changes)).all().outcome.peak;
     for (Scored& scored : scored_) {
       const auto place = static_cast<uint32_t>(effect.run.changes.size());
@@ -128,26 +131,24 @@ class Advisor {
   }
 
  private:
-  size_t complete_steps() const {
-    return static_cast<size_t>(
-        std::ranges::count_if(context_.steps, [](const Step& step) { return step.when.end != kNever; }));
-  }
-  // The first of the later half. The recompute budget is not decided in the first step, nor in the second one if chains
-  // of operators became longer by the first decision.
-  size_t settled_step() const { return (complete_steps() + 1) / 2; }
-
-  // The occurrences of the group in the settled steps.
-  std::vector<Occurrence> later(const FoundGroup& group) const {
+  // The later half of the complete steps. The recompute budget is not decided in the first step, nor in the second one
+  // if chains of operators became longer by the first decision.
+  struct Settled {
+    Time since;
+    int64_t steps, all;  // how many, and of how many complete ones; at least 1
+  };
+  Settled settled() const {
     const std::vector<Step>& steps = context_.steps;
-    const Time since = complete_steps() > 1 ? steps[settled_step()].when.begin : Time{0};
-    std::vector<Occurrence> found;
-    std::ranges::copy_if(group.occurrences, std::back_inserter(found),
-                         [&](const Occurrence& occurrence) { return occurrence.when.begin >= since; });
-    return found;
+    const int64_t all = std::ranges::count_if(steps, [](const Step& step) { return step.when.end != kNever; });
+    if (all < 2) return {Time{0}, 1, 1};
+    const int64_t first = (all + 1) / 2;
+    return {steps[static_cast<size_t>(first)].when.begin, all - first, all};
   }
 
-  void add_to(RewrittenEffect& effect, const Scored& scored) {
-    const std::vector<Occurrence> occurrences = later(scored.group);
+  void add_to(RewrittenEffect& effect, const Scored& scored, Time since) {
+    std::vector<Occurrence> occurrences;
+    std::ranges::copy_if(scored.group.occurrences, std::back_inserter(occurrences),
+                         [&](const Occurrence& occurrence) { return occurrence.when.begin >= since; });
     if (occurrences.empty()) return;
     std::set<ModuleId> modules;
     for (const Occurrence& occurrence : occurrences) {
@@ -163,16 +164,6 @@ class Advisor {
     std::string module(is_one ? text.string(text.module_path[place.module]) : places_.pattern(scored.group.key));
     effect.places.push_back(
         {std::string(scored.info.id), std::move(field), std::move(module), modules.size(), most_at_once(occurrences)});
-  }
-
-  // From sums over the settled steps to means.
-  void average(RewrittenEffect& effect) const {
-    const auto complete = static_cast<int64_t>(complete_steps());
-    const int64_t all = std::max<int64_t>(complete, 1);
-    const int64_t counted = complete > 1 ? complete - static_cast<int64_t>(settled_step()) : 1;
-    effect.repeated.ns /= counted;
-    // Each share is one of all steps.
-    effect.repeated_share *= static_cast<double>(all) / static_cast<double>(counted);
   }
 
   void note_changed_sources() {
