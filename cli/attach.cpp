@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "analyzer/text/escape.h"
+#include "base/python_literal.h"
 #include "cli/commands.h"
 #include "cli/explanation.h"
 #include "cli/messages.h"
@@ -94,15 +95,7 @@ class ProcessEnd {
 };
 
 // A text of Python with these bytes.
-std::string python_text(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string literal = "os.fsdecode(b'";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    literal += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return literal + "')";
-}
+std::string python_text(std::string_view bytes) { return "os.fsdecode(" + base::bytes_literal(bytes) + ")"; }
 
 bool write_file(const std::string& path, std::string_view text) {
   const OpenFile file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
@@ -141,7 +134,8 @@ class Attachment {
   std::string library() const { return file(number_ + TAPELENS_ATTACHED_INJECT); }
   std::string script(const AttachOptions& options, const trace::RecordingOptions& recording) const;
   std::string end_script() const;
-  // Waits for the answer of a script. None: the process ended, or the user gave up. `what`: the script's purpose.
+  // Waits for the answer of a script, and returns it. It returns nothing if the process ended or the user gave up.
+  // `what`: the script's purpose.
   std::optional<std::string> wait_for_answer(std::string_view what, bool& is_cancelled) const;
 
   const RunningPython& process_;

@@ -1,8 +1,8 @@
 // Python code that the recording runs in addition to that of observe.
 #include <charconv>
 #include <string>
-#include <string_view>
 
+#include "base/python_literal.h"
 #include "profiler/observe/observers.h"
 #include "profiler/record/activation_budget.py.h"
 #include "profiler/record/float64.py.h"
@@ -13,17 +13,6 @@ namespace tapelens::record {
 
 namespace {
 
-// A literal of Python's bytes.
-std::string bytes_literal(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string literal = "b'";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    literal += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return literal + "'";
-}
-
 std::string number_literal(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof(text), number).ptr};
@@ -33,8 +22,8 @@ std::string make_python_part() {
   const trace::RecordingOptions& wanted = options();
   std::string parts;
   if (!wanted.values.empty()) {
-    parts += "VALUES = " + bytes_literal(wanted.values) + "\nFLOAT64 = " + (wanted.float64 ? "True" : "False") + "\n" +
-             std::string(kFloat64);
+    parts += "VALUES = " + base::bytes_literal(wanted.values) + "\nFLOAT64 = " + (wanted.float64 ? "True" : "False") +
+             "\n" + std::string(kFloat64);
   }
   if (wanted.activation_budget) {
     parts += "BUDGET = " + number_literal(*wanted.activation_budget) + "\n" + std::string(kActivationBudget);
