@@ -11,24 +11,11 @@
 
 #include "profiler/inject/inject.h"
 #include "tests/inject/calls.h"
+#include "tests/inject/files.h"
 
 static int failures = 0;
 #define EXPECT(condition) \
   if (!(condition)) fprintf(stderr, "line %d: %s\n", __LINE__, #condition), ++failures
-
-static void must(int condition, const char* what) {
-  if (condition) return;
-  perror(what);
-  exit(2);
-}
-
-static void copy(const char* from, const char* to) {
-  char bytes[65536];
-  FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-  must(in != NULL && out != NULL, to);
-  for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) must(fwrite(bytes, 1, got, out) == got, to);
-  must(fclose(in) == 0 && fclose(out) == 0 && chmod(to, 0600) == 0, to);
-}
 
 static const four zero = {0, 0, 0, 0};
 static int64_t call(void) {
@@ -42,6 +29,7 @@ static void* attach(const char* library, int number, int expected) {
   char path[256], settings[1024];
   snprintf(path, sizeof path, "%s/%d.attached-inject.so", folder, number);
   copy(library, path);
+  must(chmod(path, 0600) == 0, path);
   void* loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   must(loaded != NULL, path);
   unlink(path);
@@ -68,6 +56,7 @@ int main(int count, char** arguments) {
   snprintf(list, sizeof list, "%s/probe-255.0-0123456789abcdef.fits", folder);
   snprintf(probe, sizeof probe, "%s/probe-255.0-0123456789abcdef.so", folder);
   copy(arguments[2], probe);
+  must(chmod(probe, 0600) == 0, probe);
   FILE* file = fopen(list, "w");
   must(file != NULL && fputs("tapelens-fits 1\nrelease 255.0.0\ncommit 0123456\ncore 0\ncuda 0\n", file) >= 0, list);
   must(fclose(file) == 0 && chmod(list, 0600) == 0, list);

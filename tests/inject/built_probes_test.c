@@ -10,26 +10,13 @@
 #include <unistd.h>
 
 #include "tests/inject/calls.h"
+#include "tests/inject/files.h"
 
 #define STEM "probe-255.0-0123456789abcdef"
 
 static int failures = 0;
 static const char* own_path;
 static char folder[64], list[256], probe[256];
-
-static void must(int condition, const char* what) {
-  if (condition) return;
-  perror(what);
-  exit(2);
-}
-
-static void copy(const char* from, const char* to) {
-  char bytes[65536];
-  FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-  must(in != NULL && out != NULL, to);
-  for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) must(fwrite(bytes, 1, got, out) == got, to);
-  must(fclose(in) == 0 && fclose(out) == 0, to);
-}
 
 /* A folder of built probes with one for the library of these tests. */
 static void make_folder(const char* built) {
