@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,8 +70,7 @@ def timed(net, rows, arguments):
                 for name, way, options, _ in rows]
         overhead.take_turns(ways, STEPS, arguments.rounds, warm_up=5)
         ended += ways
-    return {name: [statistics.median(step[clock] for way in ended if way.name == name for turn in way.turns for step in turn)
-                   for clock in (overhead.WALL, overhead.CPU)] for name, *_ in rows}
+    return overhead.medians_of(ended)
 
 
 def main():

@@ -96,6 +96,14 @@ def take_turns(everyone, steps, rounds, warm_up=3):
             raise SystemExit(f"{way.name} failed")
 
 
+def medians_of(ways):
+    """name -> [wall clock, CPU] of a step, over all ways of that name."""
+    steps = {}
+    for way in ways:
+        steps.setdefault(way.name, []).extend(step for turn in way.turns for step in turn)
+    return {name: [statistics.median(step[clock] for step in all_of) for clock in (WALL, CPU)] for name, all_of in steps.items()}
+
+
 def measure(case, everyone, steps, rounds):
     """The overhead of each configuration against the first one."""
     take_turns(everyone, steps, rounds)

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -59,9 +58,7 @@ def timed(net, steps, arguments, worker=WORKER, mode="turns"):
         # After the first backwards Tapelens has decided.
         overhead.take_turns(ways, steps, arguments.rounds, warm_up=5)
         ended += ways
-    clocks = (overhead.WALL, overhead.CPU)
-    medians = {name: [statistics.median(step[clock] for way in ended if way.name == name for turn in way.turns for step in turn)
-                      for clock in clocks] for name in prefixes}
+    medians = overhead.medians_of(ended)
     return {name: [time / bare for time, bare in zip(times, medians["bare"])] for name, times in medians.items() if name != "bare"}
 
 
