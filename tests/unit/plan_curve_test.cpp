@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/model/load.h"
@@ -71,18 +72,9 @@ struct Program {
   }
 };
 
-// The program in Tapelens's records. An operator takes a nanosecond for each KiB of its cost, other times are short.
-class Recorded : public testing::ProcessBuilder {
- public:
-  static constexpr int64_t kCostEach = 1024;
-
-  explicit Recorded(const Program& program, int steps = 3) {
-    for (int step = 0; step < steps; ++step) run_step(program);
-    process.duration = Time{now_ + 10};
-    done();
-  }
-
- private:
+// Layers, each in its module. Variables hold tensors until the call of their module returns.
+class Layers : public testing::ProcessBuilder {
+ protected:
   OperatorId op_in(ModuleCallId call, int64_t duration, const char* name, const std::vector<AllocationId>& inputs) {
     const int64_t begin = ++now_;
     now_ += duration;
@@ -96,6 +88,22 @@ class Recorded : public testing::ProcessBuilder {
     process.allocations.module_call.raw.back() = call.value;
     return made;
   }
+
+  int64_t now_ = 10;
+};
+
+// The program in Tapelens's records. An operator takes a nanosecond for each KiB of its cost, other times are short.
+class Recorded : public Layers {
+ public:
+  static constexpr int64_t kCostEach = 1024;
+
+  explicit Recorded(const Program& program, int steps = 3) {
+    for (int step = 0; step < steps; ++step) run_step(program);
+    process.duration = Time{now_ + 10};
+    done();
+  }
+
+ private:
   void run_step(const Program& program) {
     std::vector<NodeId> nodes;
     std::vector<std::array<AllocationId, 2>> saved;
@@ -131,7 +139,6 @@ class Recorded : public testing::ProcessBuilder {
   }
 
   std::vector<ModuleId> modules_;
-  int64_t now_ = 10;
 };
 
 Curve curve(const testing::ProcessBuilder& recorded) {
@@ -227,6 +234,62 @@ class SavedResult : public testing::ProcessBuilder {
 };
 
 TEST(PlanCurve, AResultThatNeedsItselfIsNotRecomputed) { EXPECT_FALSE(curve(SavedResult()).is_worth()); }
+
+// A costly result that one node saved, and another node's cheap result that is made of it. The backward needs the cheap
+// one first, so it makes both then.
+class CostlySource : public Layers {
+ public:
+  static constexpr int64_t kCostly = 4000, kCheap = 1000, kStep = 100'000;
+
+  CostlySource() {
+    const ModuleId layer = module("Net.layer", "Layer");
+    for (int64_t step = 1; step <= 3; ++step) {
+      std::vector<std::pair<NodeId, AllocationId>> saved;
+      for (size_t i = 0; i < kLayers; ++i) run_layer(layer, saved);
+      const int64_t begin = now_;
+      for (; !saved.empty(); saved.pop_back()) {
+        evaluate(now_ + 1, now_ + 3, saved.back().first, true);
+        free(now_ + 4, saved.back().second);
+        now_ += 5;
+      }
+      backward(begin, now_);
+      now_ = 10 + step * kStep;
+      optimizer_step(now_ - 3, now_ - 2);
+    }
+    process.duration = Time{now_ + 10};
+    done();
+  }
+
+ private:
+  void run_layer(ModuleId layer, std::vector<std::pair<NodeId, AllocationId>>& saved) {
+    const ModuleCallId call = this->call(now_, now_ + kCostly + kCheap + 100, layer);
+    const auto save_by = [&](const char* type, OperatorId op, const char* field, AllocationId allocation) {
+      const NodeId made = node(++now_, type, op);
+      save(++now_, made, field, allocation);
+      saved.emplace_back(made, allocation);
+    };
+    const OperatorId make = op_in(call, 1, "other::make", {});
+    const AllocationId input = made_in(call, kUnit, make);
+    save_by("MakeBackward0", make, "input", input);
+    const OperatorId softmax = op_in(call, kCostly, "aten::_softmax", {input});
+    const AllocationId costly = made_in(call, kUnit, softmax);
+    save_by("ResultBackward0", softmax, "result", costly);
+    const OperatorId relu = op_in(call, kCheap, "aten::relu", {costly});
+    const AllocationId cheap = made_in(call, kUnit, relu);
+    save_by("UseBackward0", op_in(call, 1, "other::use", {input, costly, cheap}), "input", cheap);
+    now_ = process.module_calls.end.raw.back() + 1;
+  }
+};
+
+TEST(PlanCurve, AnOperatorThatRunsAgainForTwoSavesCostsItsTimeOnce) {
+  const Curve found = curve(CostlySource());
+  ASSERT_TRUE(found.is_worth());
+  EXPECT_EQ(found.points.back().choice.level, "recompute");
+  const auto time_of = [](int64_t each) { return static_cast<double>(kLayers) * static_cast<double>(each); };
+  for (const CurvePoint& point : found.points)
+    EXPECT_LE(point.added * CostlySource::kStep, time_of(CostlySource::kCostly + CostlySource::kCheap));
+  EXPECT_GT(found.points.back().added * CostlySource::kStep, time_of(CostlySource::kCostly) / 2);
+}
 
 testing::Costs cost_of(uint64_t events) {
   const auto made = testing::SyntheticRecording::make({.events = events, .layers = 1});
