@@ -1,6 +1,6 @@
 """Memory over long trainings: nothing that Tapelens keeps may grow with the steps.
 
-    python bench/soak.py                       the whole: 12 programs, 10,000 steps, on the CPU and on a simulated GPU
+    python bench/soak.py                       the whole: 13 programs, 10,000 steps, on the CPU and on a simulated GPU
     python bench/soak.py --quick               about 90 s: each way runs all programs in one process
     python bench/soak.py --only sgd bitwise    some programs, ways (record, last, lossless, bitwise, recompute) or devices (cpu, cuda)
     python bench/soak.py --only chains         the states that are written very often, with a stack of 1 MiB
@@ -21,9 +21,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKER, CHAINS = ROOT / "bench/soak_worker.py", ROOT / "bench/soak_chains.py"
-PROGRAMS = ["sgd", "momentum", "weight_decay", "ema", "polyak", "accumulation", "rnn_state", "gan", "lbfgs", "adam", "foreach", "fused"]
-# With --quick on the simulated GPU: programs that update their states with recomputable operators.
-FEW = ["momentum", "ema", "rnn_state", "foreach"]
+PROGRAMS = ["sgd", "momentum", "weight_decay", "ema", "polyak", "accumulation", "rnn_state", "gan", "lbfgs", "adam", "foreach", "fused", "autocast"]
+# With --quick on the simulated GPU: programs that update their states with recomputable operators, and autocast.
+FEW = ["momentum", "ema", "rnn_state", "foreach", "autocast"]
 WAYS = {"record": ["record", "--quiet"], "last": ["record", "--quiet", "--last", "3"], "lossless": ["run", "--quiet", "--apply", "lossless"],
         "bitwise": ["run", "--quiet", "--apply", "bitwise"], "recompute": ["run", "--quiet", "--apply", "recompute"]}
 DEVICES = {"cpu": [], "cuda": ["--gpu", "H100"]}

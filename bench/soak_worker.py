@@ -237,6 +237,33 @@ def fused(device):
     return training(cnn(), lambda p: torch.optim.AdamW(p, 1e-4, fused=True), device)[0]
 
 
+@program
+def autocast(device):
+    """Forwards whose graph is dropped, usual steps, and two steps in one context of autocast, which keeps old copies of the weights."""
+    net = nn.Sequential(*(nn.Linear(256, 256) for _ in range(3))).to(device)
+    x = torch.randn(256, 256, device=device)
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3, foreach=False)
+
+    def context():
+        return torch.autocast(device, torch.bfloat16)
+
+    def learn(loss):
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def step():
+        with context():
+            net(x)
+        with context():
+            loss = net(x).float().square().mean()
+        learn(loss)
+        with context():
+            for _ in range(2):
+                learn(net(x).float().square().mean())
+    return step
+
+
 def run(name, steps, device):
     """The first measured step, and the samples: step, KB of this process, KB of its parent."""
     torch.manual_seed(0)
