@@ -99,7 +99,7 @@ trace::Result<Job> merge(std::vector<RankFile> sources, const Options& options, 
 // The outliers. Needs ranks, device_type and hosts.
 std::vector<Outlier> outliers_of(const Job& job);
 inline constexpr size_t kFewestRanks = 5;  // a smaller sample has no useful median
-// Of a median peak. Smaller differences do not matter.
+// Smaller differences of peaks count as none: as a share of the median peak or, of two ranks, of the other rank's.
 inline constexpr double kLeastShare = 0.02;
 // For Job::larger_of_two. Needs exactly two ranks and the figures of their peaks.
 Outlier larger_of_two(const Job& job);

@@ -127,8 +127,10 @@ struct Verdict {
 
 // The time of a step of the second run, relative to a bare one.
 struct TimeRatio {
-  double ratio = 0;  // of the medians
-  // From the quartiles: the fastest quarter of the second run against the slowest of the bare run, and the reverse.
+  // The ratio of the medians.
+  double ratio = 0;
+  // The spread, from the quartiles: the fastest quarter of the second run against the slowest of the bare run, and the
+  // reverse.
   double low = 0, high = 0;
   // Fewer than kFewestSteps steps in a run. The spread is then meaningless.
   bool is_too_short = false;

@@ -23,7 +23,8 @@ class FoldedRows : public QAbstractProxyModel {
 
   bool is_group(int row) const { return entries_[static_cast<size_t>(row)].is_group; }
   bool is_open(int row) const;
-  void set_open(int row, bool is_open);  // of a group
+  // The row is that of a group.
+  void set_open(int row, bool is_open);
   // Opens the group of a row of PeakRows, unless it is the first of its group or in none.
   void reveal(const QModelIndex& source);
 
@@ -49,7 +50,8 @@ class FoldedRows : public QAbstractProxyModel {
     size_t group = 0;  // index in groups_
     bool is_group = false;
   };
-  const report::Allocation& allocation(int row) const;  // of a row of PeakRows
+  // `row`: of PeakRows.
+  const report::Allocation& allocation(int row) const;
   const Group& group_of(int row) const { return groups_[entries_[static_cast<size_t>(row)].group]; }
   void find_equal();
   void fold();

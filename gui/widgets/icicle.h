@@ -23,7 +23,7 @@ class IcicleView : public QAbstractScrollArea {
   // Marks a node, and scrolls to it if it is within the zoomed node.
   void set_current(uint32_t node);
   void zoom_to(uint32_t node);
-  // The node at a place of the viewport; of several small ones the biggest. The current one if there is none.
+  // The node at a place of the viewport; of several small ones the biggest. The current node if the place is empty.
   uint32_t node_at(QPoint place) const;
   QString description(uint32_t node) const;  // its path, bytes and share
 
