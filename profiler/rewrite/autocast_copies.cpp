@@ -20,9 +20,12 @@ namespace tapelens::rewrite {
 namespace {
 
 constexpr const char* kUnreadable =
-    "Tapelens freed the memory of autocast's copy of a weight. Either no memory was left to make the copy again, "
-    "or "
+    "Tapelens freed the memory of autocast's copy of a weight. Either no memory was left to make the copy again, or "
     "code other than an operator of PyTorch reads it. Run without --apply.";
+
+// CUDA's allocator puts smaller blocks together into segments. If the block of a copy is free during the next
+// operators, their saves take parts of it, the next copy of that size does not fit, and the segments grow.
+constexpr uint64_t kOwnSegment = uint64_t{10} << 20;
 
 // Whether autocast's kernel of an operator of LibTorch makes a cast for it. The operator began under autocast, and its
 // kernel runs without.
@@ -106,11 +109,26 @@ void StorageVersion::released() noexcept {
       return;
     }
     add_reader_of_released();
-    forget_watch(*storage);
-    storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kUnreadable);  // may throw: nothing is freed then
-    storage->set_data_ptr_noswap(at::DataPtr(nullptr, storage->device()));
+    if (storage->device().is_cuda() && bytes() < kOwnSegment) {
+      autocast_copies::free_at_next_cast(copy_->tensor().numel(), weak_from_this());
+    } else {
+      free_storage(*storage);
+    }
   });
   if (!is_without) overwritten();  // the next save of it needs a version that is not released
+}
+
+void StorageVersion::free_storage(c10::StorageImpl& storage) {
+  forget_watch(storage);
+  storage.release_data_and_set_meta_custom_data_ptr_error_msg_(kUnreadable);  // may throw: nothing is freed then
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, storage.device()));
+  is_memory_free_ = true;
+}
+
+void StorageVersion::free_memory() {
+  const base::MutexLock guard(lock());
+  const auto storage = storage_.lock();
+  if (storage != nullptr && is_without_memory_.load()) free_storage(*storage);
 }
 
 void StorageVersion::give_memory(For what) {
@@ -119,7 +137,7 @@ void StorageVersion::give_memory(For what) {
     const base::MutexLock guard(lock());
     if (!is_without_memory_.load()) return;
     if (copy_ != nullptr) copy = copy_->tensor();
-    if (copy.defined()) {
+    if (copy.defined() && is_memory_free_) {
       const Quiet quiet;
       versions::ValuesPtr made;
       {
@@ -172,7 +190,10 @@ struct Table {
   base::Mutex lock;
   // By the storage of the weight, whose address may be that of another one by now.
   std::unordered_map<const c10::StorageImpl*, std::vector<StorageVersionPtr>> copies TAPELENS_GUARDED_BY(lock);
+  // Those whose memory is not yet free, by their number of elements.
+  std::unordered_map<int64_t, std::vector<std::weak_ptr<StorageVersion>>> waiting TAPELENS_GUARDED_BY(lock);
 };
+std::atomic<bool> g_is_waiting{false};
 Table& table() {
   static auto* made = new Table;
   return *made;
@@ -196,6 +217,25 @@ void before_fork() {
 constexpr size_t kFewest = 64;
 std::atomic<size_t> g_next_clean{kFewest};
 
+// A cast of as many elements begins: its result gets the memory.
+void free_before(const at::RecordFunction& cast) {
+  const auto inputs = cast.inputs();
+  if (inputs.empty() || !inputs.front().isTensor() || !inputs.front().toTensor().defined()) return;
+  std::vector<std::weak_ptr<StorageVersion>> copies;
+  {
+    const base::MutexLock guard(table().lock);
+    const auto at = table().waiting.find(inputs.front().toTensor().numel());
+    if (at == table().waiting.end()) return;
+    copies = std::move(at->second);
+    table().waiting.erase(at);
+    g_is_waiting.store(!table().waiting.empty());
+  }
+  for (const auto& one : copies) {
+    const StorageVersionPtr copy = one.lock();
+    if (copy != nullptr) attempt({copy->rematerialized_by(), Level::recomputed}, [&] { copy->free_memory(); });
+  }
+}
+
 void take_gone(std::vector<StorageVersionPtr>& from, std::vector<StorageVersionPtr>& gone) {
   const auto [first, last] = std::ranges::remove_if(from, [&](StorageVersionPtr& copy) {
     if (!copy->is_storage_gone()) return false;
@@ -216,6 +256,12 @@ void add(const c10::StorageImpl* weight, StorageVersionPtr copy) {
   const base::MutexLock guard(table().lock);
   table().copies[weight].push_back(std::move(copy));
   g_without_memory.fetch_add(1);
+}
+
+void free_at_next_cast(int64_t elements, std::weak_ptr<StorageVersion> copy) {
+  const base::MutexLock guard(table().lock);
+  table().waiting[elements].push_back(std::move(copy));
+  g_is_waiting.store(true);
 }
 
 void remove(const c10::StorageImpl* weight, const StorageVersion* copy) {
@@ -247,6 +293,7 @@ void give_memory(const at::RecordFunction& function) {
   if (!g_are_known.load(std::memory_order_relaxed)) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (g_without_memory.load() == 0) return;
+  if (g_is_waiting.load() && std::string_view(function.name()) == "aten::_to_copy") free_before(function);
   for (const c10::IValue& input : function.inputs()) {
     each_storage(input, [](const c10::StorageImpl& storage) {
       const StorageVersionPtr version = known_version(&storage);
@@ -266,6 +313,10 @@ void forget_gone() {
     const base::MutexLock guard(table().lock);
     for (auto& [weight, copies] : table().copies) take_gone(copies, gone);
     std::erase_if(table().copies, [](const auto& of) { return of.second.empty(); });
+    for (auto& [elements, copies] : table().waiting)
+      std::erase_if(copies, [](const auto& copy) { return copy.expired(); });
+    std::erase_if(table().waiting, [](const auto& of) { return of.second.empty(); });
+    g_is_waiting.store(!table().waiting.empty());
   }
   for (const StorageVersionPtr& copy : gone) copy->without_copy();
   g_next_clean.store(std::max(kFewest, 2 * g_without_memory.load()));

@@ -53,6 +53,8 @@ void give_memory(const at::RecordFunction& function);
 void give_memory_of(const c10::StorageImpl* weight);
 void add(const c10::StorageImpl* weight, StorageVersionPtr copy);
 void remove(const c10::StorageImpl* weight, const StorageVersion* copy);
+// Keeps the copy's memory until a cast of as many elements begins, or the copy is gone.
+void free_at_next_cast(int64_t elements, std::weak_ptr<StorageVersion> copy);
 // Forgets those whose storages are gone: after a backward, and when many were added since.
 void forget_gone();
 void forget_gone_sometimes();

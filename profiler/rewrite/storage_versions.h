@@ -96,12 +96,14 @@ class StorageVersion final : public versions::Version, public std::enable_shared
 
   // Call it before other threads have the version.
   void set_autocast_copy(std::unique_ptr<AutocastCopy> copy);
-  // The storage lacks its memory: an operator is about to read it.
+  // The storage lacks its memory, or may lose it now: an operator is about to read it.
   bool is_without_memory() const { return is_without_memory_.load(); }
   // Makes the values again, in new memory of the storage: for a reader, or before its weight is written. No effect if
   // it has its memory. Throws if the allocator has no memory; the program cannot read the storage then.
   enum class For : uint8_t { reader, write };
   void give_memory(For what);
+  // Frees the memory of a storage that is without by now (autocast_copies::free_at_next_cast()).
+  void free_memory();
   // The storage is gone: nothing must come back for it.
   void without_copy() noexcept;
   StorageVersionPtr weight_of_copy() const;  // null: it is gone, or the version is no copy
@@ -127,6 +129,7 @@ class StorageVersion final : public versions::Version, public std::enable_shared
   void skipped(const char* reason) override TAPELENS_REQUIRES(lock());
   void failed() noexcept override TAPELENS_REQUIRES(lock());
 
+  void free_storage(c10::StorageImpl& storage) TAPELENS_REQUIRES(lock());
   void without_memory_ended() noexcept;
   // The rewrite that would release it, for counts.
   RewriteInfo released_by(const SavedTensorHook& hook) const;
@@ -140,6 +143,7 @@ class StorageVersion final : public versions::Version, public std::enable_shared
   std::string_view rematerialized_by_;
   std::unique_ptr<AutocastCopy> copy_;
   std::atomic<bool> is_without_memory_{false}, has_reused_copies_{false};
+  bool is_memory_free_ TAPELENS_GUARDED_BY(lock()) = false;  // is_without_memory_, and its block is free
 };
 
 // The version that a tensor holds. Versions of dead storages are removed from time to time.

@@ -242,6 +242,15 @@ def weights_of_autocast_that_are_read_again():
     weights_of_autocast(forwards=2)
 
 
+def weights_of_autocast_between_saves():
+    """Prints the bytes that the allocator has after a forward with saves that are smaller than the copies of weights."""
+    net = nn.Sequential(*(layer for _ in range(48) for layer in (nn.Linear(1024, 1024, bias=False), nn.Tanh()))).cuda()
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = net(torch.randn(640, 1024, device="cuda")).float().square().mean()
+    print(torch.cuda.memory_reserved())
+    loss.backward()
+
+
 def pooled():
     weight, x = nn.Parameter(torch.ones((), device="cuda")), images()
     measured(lambda: F.max_pool2d(x + weight, 2).sum())

@@ -1,6 +1,6 @@
 """The files of hostile programs share this. Each program runs several times, because Tapelens compares results in the first step and
 then decides. FILE [NAME...] prints one JSON line for each: its name, and for each round a digest of the result or the text of the
-raised error. The lines are the same with and without Tapelens. FILE --list prints the names."""
+raised error. The lines are the same with and without Tapelens. FILE --list prints the names. With --cuda the programs of some files use a GPU."""
 
 import hashlib
 import json
@@ -10,6 +10,7 @@ import sys
 import torch
 
 torch.set_num_threads(1)
+DEVICE = "cuda" if "--cuda" in sys.argv else "cpu"
 CASES = {}
 CHANGING = {}
 N = 48  # a side
@@ -37,6 +38,11 @@ def side():
     return 60 + number()
 
 
+def randn(*shape, requires_grad=False):
+    """A simulated GPU draws no random numbers."""
+    return torch.randn(*shape).to(DEVICE).requires_grad_(requires_grad)
+
+
 def leaf(*shape, dtype=torch.float32):
     return torch.randn(*(shape or (N, N)), dtype=dtype, requires_grad=True)
 
@@ -55,7 +61,7 @@ def digest(values):
     hashed, texts = hashlib.blake2b(digest_size=8), []
     for value in values:
         if isinstance(value, torch.Tensor):
-            value = value.detach()
+            value = value.detach().cpu()
             value = (value.to_dense() if value.layout is not torch.strided else value).resolve_conj().resolve_neg()
             hashed.update(repr((tuple(value.shape), value.stride(), value.dtype)).encode())
             if value.numel():
@@ -80,8 +86,9 @@ def main():
         print("\n".join(CASES))
         return
     global running
+    named = [word for word in sys.argv[1:] if not word.startswith("--")]
     for name, function in CASES.items():
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        if named and name not in named:
             continue
         running = name
         rounds = [lambda change=change: function(change) for change in (False, False, True, True)] if name in CHANGING else [function] * 3

@@ -13,14 +13,14 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import hostile
-from hostile import N, case, leaf, text_of
+from hostile import DEVICE, N, case, randn, text_of
 
 warnings.simplefilter("ignore")
 HALF = torch.bfloat16
 
 
 def net():
-    return nn.Sequential(nn.Linear(N, N), nn.GELU(), nn.Linear(N, N), nn.ReLU(), nn.Linear(N, 8))
+    return nn.Sequential(nn.Linear(N, N), nn.GELU(), nn.Linear(N, N), nn.ReLU(), nn.Linear(N, 8)).to(DEVICE)
 
 
 def gradients(model):
@@ -32,7 +32,7 @@ def loss_of(model, x):
 
 
 def autocast(**more):
-    return torch.autocast("cpu", HALF, **more)
+    return torch.autocast(DEVICE, HALF, **more)
 
 
 @case
@@ -40,7 +40,7 @@ def one_use_of_each_weight():
     model, answers = net(), []
     for _ in range(3):
         with autocast():
-            loss = loss_of(model, torch.randn(4, N))
+            loss = loss_of(model, randn(4, N))
         loss.backward()
         answers.append(loss)
     return [*answers, *gradients(model)]
@@ -48,7 +48,7 @@ def one_use_of_each_weight():
 
 @case
 def several_uses_in_one_context():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         y = model[0](x)
         for _ in range(4):
@@ -62,14 +62,14 @@ def micro_batches_in_one_context():
     model = net()
     with autocast():
         for _ in range(3):
-            loss_of(model, torch.randn(4, N)).backward()
+            loss_of(model, randn(4, N)).backward()
     return gradients(model)
 
 
 def written(write):
     """The copies of the context keep the values from before the write."""
     def program():
-        model, x = net(), torch.randn(4, N)
+        model, x = net(), randn(4, N)
         with autocast():
             first = loss_of(model, x)
             write(model)
@@ -89,12 +89,12 @@ def by_data(model):
 
 
 def other_data(model):
-    model[2].weight.data = torch.ones(N, N)
+    model[2].weight.data = torch.ones(N, N, device=DEVICE)
 
 
 def by_copy(model):
     with torch.no_grad():
-        model[0].weight.copy_(torch.ones(N, N))
+        model[0].weight.copy_(torch.ones(N, N, device=DEVICE))
 
 
 def by_numpy(model):
@@ -109,7 +109,7 @@ def by_address(model):
 
 def by_set(model):
     with torch.no_grad():
-        model[0].weight.set_(torch.ones(N, N))
+        model[0].weight.set_(torch.ones(N, N, device=DEVICE))
 
 
 def resized(model):
@@ -153,7 +153,7 @@ def the_training_loop_is_in_one_context():
     with autocast():
         for _ in range(3):
             optimizer.zero_grad()
-            loss = loss_of(model, torch.randn(4, N))
+            loss = loss_of(model, randn(4, N))
             loss.backward()
             optimizer.step()
             answers.append(loss)
@@ -162,13 +162,13 @@ def the_training_loop_is_in_one_context():
 
 @case
 def the_weight_is_deleted_in_the_context():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         y = model[0](x)
         y.float().sum().backward()
         grad = model[0].weight.grad
         del model[0].weight
-        model[0].weight = nn.Parameter(torch.ones(N, N))
+        model[0].weight = nn.Parameter(torch.ones(N, N, device=DEVICE))
         loss = loss_of(model, x)
     loss.backward()
     return [grad, loss, *gradients(model)]
@@ -176,7 +176,7 @@ def the_weight_is_deleted_in_the_context():
 
 @case
 def the_context_ends_before_and_after_others():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         with autocast():
             first = model[0](x)
@@ -192,7 +192,7 @@ def the_context_ends_before_and_after_others():
 
 @case
 def the_cache_is_cleared_in_the_context():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         first = loss_of(model, x)
         torch.clear_autocast_cache()
@@ -203,7 +203,7 @@ def the_cache_is_cleared_in_the_context():
 
 @case
 def without_gradients_between_uses():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         first = loss_of(model, x)
         with torch.no_grad():
@@ -220,13 +220,13 @@ def without_a_backward():
     model, answers = net(), []
     for _ in range(40):
         with autocast():
-            answers.append(loss_of(model, torch.randn(4, N)).detach())
+            answers.append(loss_of(model, randn(4, N)).detach())
     return answers
 
 
 @case
 def the_graph_is_kept():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         loss = loss_of(model, x)
         loss.backward(retain_graph=True)
@@ -237,7 +237,7 @@ def the_graph_is_kept():
 
 @case
 def second_derivatives():
-    model, x = net(), torch.randn(4, N, requires_grad=True)
+    model, x = net(), randn(4, N, requires_grad=True)
     with autocast():
         loss = model(x).float().tanh().square().sum()
         grad, = torch.autograd.grad(loss, x, create_graph=True)
@@ -247,7 +247,7 @@ def second_derivatives():
 
 @case
 def what_a_node_saved_is_looked_at():
-    model, x = net(), torch.randn(4, N, requires_grad=True)
+    model, x = net(), randn(4, N, requires_grad=True)
     with autocast():
         y = model[0](x)
         saved = y.grad_fn._saved_mat2
@@ -260,7 +260,7 @@ def what_a_node_saved_is_looked_at():
 def checkpoints_in_the_context():
     answers = []
     for reentrant in (False, True):
-        model, x = net(), torch.randn(4, N, requires_grad=True)
+        model, x = net(), randn(4, N, requires_grad=True)
         with autocast():
             h = checkpoint(model[0], x, use_reentrant=reentrant)
             h = checkpoint(model[2], model[0](h), use_reentrant=reentrant)
@@ -272,7 +272,7 @@ def checkpoints_in_the_context():
 
 @case
 def packed_by_hooks_of_the_program():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     kept = []
 
     def pack(tensor):
@@ -298,7 +298,7 @@ def under_a_mode():
             seen.extend(argument.detach().clone() for argument in args if isinstance(argument, torch.Tensor) and argument.dtype == HALF)
             return function(*args, **(kwargs or {}))
 
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         first = loss_of(model, x)
         with Mode():
@@ -312,7 +312,7 @@ def under_a_mode():
 def by_several_threads():
     """All get the copies of one cache, which the first that ends its context clears. So sums of gradients have no fixed order."""
     model, losses = net(), [None] * 4
-    inputs = [torch.randn(4, N) for _ in losses]
+    inputs = [randn(4, N) for _ in losses]
 
     def forward(i):
         with autocast():
@@ -330,7 +330,7 @@ def by_several_threads():
 
 @case
 def in_a_forked_child():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     with autocast():
         first = loss_of(model, x)
         reads, writes = os.pipe()
@@ -352,16 +352,16 @@ def in_a_forked_child():
 
 @case
 def other_kinds_of_weights():
-    conv, embedding, norm = nn.Conv2d(3, 8, 3), nn.Embedding(16, N), nn.LayerNorm(N)
-    projection = nn.utils.parametrizations.weight_norm(nn.Linear(N, N))
-    q, k = leaf(), leaf()
+    conv, embedding, norm = nn.Conv2d(3, 8, 3).to(DEVICE), nn.Embedding(16, N).to(DEVICE), nn.LayerNorm(N).to(DEVICE)
+    projection = nn.utils.parametrizations.weight_norm(nn.Linear(N, N).to(DEVICE))
+    q, k = randn(N, N, requires_grad=True), randn(N, N, requires_grad=True)
     answers = []
     with autocast():
         for _ in range(2):
-            h = norm(embedding(torch.arange(8)))
+            h = norm(embedding(torch.arange(8, device=DEVICE)))
             h = projection(h) @ q
-            h = torch.baddbmm(torch.zeros(1, 8, N), h[None], k[None])[0] + F.linear(h, k)
-            images = conv(torch.randn(2, 3, 8, 8))
+            h = torch.baddbmm(torch.zeros(1, 8, N, device=DEVICE), h[None], k[None])[0] + F.linear(h, k)
+            images = conv(randn(2, 3, 8, 8))
             answers.append(h.float().square().sum() + images.float().sum())
     sum(answers).backward()
     return [*answers, q.grad, k.grad, *gradients(conv), *gradients(embedding), *gradients(projection)]
@@ -369,22 +369,22 @@ def other_kinds_of_weights():
 
 @case
 def cells_and_recurrent_layers():
-    cell, layer = nn.GRUCell(N, N), nn.LSTM(N, N)
+    cell, layer = nn.GRUCell(N, N).to(DEVICE), nn.LSTM(N, N).to(DEVICE)
     with autocast():
-        h = torch.zeros(4, N)
+        h = torch.zeros(4, N, device=DEVICE)
         for _ in range(5):
-            h = cell(torch.randn(4, N), h)
-        y, _ = layer(torch.randn(3, 4, N))
+            h = cell(randn(4, N), h)
+        y, _ = layer(randn(3, 4, N))
     (h.float().sum() + y.float().sum()).backward()
     return [*gradients(cell), *gradients(layer)]
 
 
 @case
 def a_weight_in_two_modules():
-    first, second = nn.Linear(N, N), nn.Linear(N, N)
+    first, second = nn.Linear(N, N).to(DEVICE), nn.Linear(N, N).to(DEVICE)
     second.weight = first.weight
     with autocast():
-        loss = loss_of(nn.Sequential(first, nn.ReLU(), second), torch.randn(4, N))
+        loss = loss_of(nn.Sequential(first, nn.ReLU(), second), randn(4, N))
     loss.backward()
     return gradients(first)
 
@@ -399,13 +399,13 @@ def text_of_mixed(model, x):
 
 @case
 def float16_and_float32_by_turns():
-    model, x = net(), torch.randn(4, N)
+    model, x = net(), randn(4, N)
     losses = []
     for kind in (torch.float16, HALF, torch.float16):
-        with torch.autocast("cpu", kind):
+        with torch.autocast(DEVICE, kind):
             losses.append(loss_of(model, x))
-    with torch.autocast("cpu", torch.float16):
-        losses.append(loss_of(nn.Linear(N, N), x))
+    with torch.autocast(DEVICE, torch.float16):
+        losses.append(loss_of(nn.Linear(N, N).to(DEVICE), x))
         with autocast():
             losses.append(text_of_mixed(model, x))
     sum(losses).backward()
