@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analyzer/check/frameworks.h"
+#include "plugins/optimizer-temporaries/rule.h"
 
 namespace tapelens::check {
 namespace {
@@ -15,8 +19,45 @@ constexpr std::array kOptions = {
     Option{"min-share", "5", "percent of the peak that the temporaries must be"},
 };
 
+using plugins::optimizer_temporaries::kPartInLeastBytes;
+using plugins::optimizer_temporaries::kRewrite;
+
 // Optimizers of torch.optim that support fused=True.
 constexpr std::string_view kFused[] = {"Adam", "AdamW", "SGD", "Adagrad"};
+
+struct Temporary {
+  AllocationId allocation;
+  OperatorId maker;
+};
+
+// The most bytes of these at one moment. They are in the order of time.
+Bytes most_at_once(const Process& p, const std::vector<Temporary>& temporaries) {
+  std::vector<std::pair<Time, Bytes>> changes;
+  for (const Temporary& one : temporaries) {
+    const Bytes bytes = p.allocations.bytes[one.allocation];
+    changes.emplace_back(p.allocations.time[one.allocation], bytes);
+    changes.emplace_back(p.freed(one.allocation), Bytes{-bytes.value});
+  }
+  std::ranges::sort(changes);
+  Bytes live, most;
+  for (const auto& [when, bytes] : changes) most = std::max(most, live += bytes);
+  return most;
+}
+
+// The bytes at one moment if the step runs in parts. An operator makes a list with a temporary for each parameter.
+Bytes in_parts(const Process& p, const std::vector<Temporary>& temporaries, Bytes part) {
+  std::map<OperatorId, Bytes> lists;
+  Bytes largest_list;
+  for (const Temporary& one : temporaries) {
+    const Bytes bytes = p.allocations.bytes[one.allocation];
+    part = std::max(part, bytes);
+    largest_list = std::max(largest_list, lists[one.maker] += bytes);
+  }
+  const Bytes most = most_at_once(p, temporaries);
+  if (largest_list <= part) return most;
+  return Bytes{static_cast<int64_t>(static_cast<double>(most.value) / static_cast<double>(largest_list.value) *
+                                    static_cast<double>(part.value))};
+}
 
 class OptimizerTemporaries final : public Check {
  public:
@@ -28,7 +69,8 @@ class OptimizerTemporaries final : public Check {
                 "intermediate of the formula is as large as all of them, at the moment at which parameters, gradients "
                 "and state are there as well. fused=True computes in one kernel and makes none; foreach=False makes "
                 "those of one parameter at a time.",
-            .options = kOptions};
+            .options = kOptions,
+            .rewrite_level = static_cast<int>(kRewrite.level)};
   }
 
   void run(const Context& context, const Options& options, Sink& sink) override {
@@ -41,8 +83,7 @@ class OptimizerTemporaries final : public Check {
         is_foreach[name.value] = context.text.string(name).starts_with("aten::_foreach_") ? 1 : 2;
       }
     }
-    std::set<StackId> lines;
-    std::vector<std::pair<AllocationId, const OptimizerStep*>> found;
+    std::map<const OptimizerStep*, std::vector<Temporary>> by_step;
     Bytes at_peak;
     auto step = p.optimizer_steps.begin();
     for (const AllocationId allocation : context.allocations(Bytes{1})) {
@@ -52,23 +93,30 @@ class OptimizerTemporaries final : public Check {
       const OperatorId maker = context.provenance.maker(allocation);
       if (made < step->when.begin || !maker || is_foreach[p.operators.name[maker].value] != 1) continue;
       if (p.freed(allocation) > step->when.end) continue;
-      found.emplace_back(allocation, &*step);
+      by_step[&*step].push_back({allocation, maker});
       if (context.peak.when.holds(p, allocation)) at_peak += p.allocations.bytes[allocation];
     }
-    if (at_peak < std::max(share, Bytes{1})) return;
-    for (const auto& [allocation, of] : found) {
-      const Interval life{p.allocations.time[allocation], p.freed(allocation)};
-      // The place has only the line, because the step makes temporaries with many operators.
-      Place place{};
-      place.stack = place_of(context, allocation).stack;
-      peak::WhatIf change;
-      change.never_make(p, allocation);
-      sink.add({.place = place,
-                .allocation = allocation,
-                .bytes = p.allocations.bytes[allocation],
-                .when = life,
-                .number = of->optimizer.value},
-               change);
+    if (context.applied == nullptr && at_peak < std::max(share, Bytes{1})) return;
+    for (const auto& [of, temporaries] : by_step) {
+      std::optional<Bytes> parts;
+      if (context.applied != nullptr) {
+        parts = in_parts(p, temporaries, Bytes{kPartInLeastBytes * context.applied->min_bytes().value});
+        if (*parts >= most_at_once(p, temporaries)) continue;
+      }
+      for (const auto& [allocation, maker] : temporaries) {
+        // The place has only the line, because the step makes temporaries with many operators.
+        Place place{};
+        place.stack = place_of(context, allocation).stack;
+        peak::WhatIf change;
+        change.never_make(p, allocation);
+        if (parts) change.extras.push_back({{}, of->when, *std::exchange(parts, Bytes{})});
+        sink.add({.place = place,
+                  .allocation = allocation,
+                  .bytes = p.allocations.bytes[allocation],
+                  .when = {p.allocations.time[allocation], p.freed(allocation)},
+                  .number = of->optimizer.value},
+                 change);
+      }
     }
   }
 

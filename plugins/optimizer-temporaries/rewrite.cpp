@@ -22,6 +22,7 @@
 namespace tapelens::rewrite {
 namespace {
 
+using plugins::optimizer_temporaries::kPartInLeastBytes;
 using plugins::optimizer_temporaries::kRewrite;
 
 using cpython::PyMethodDef;
@@ -29,10 +30,6 @@ using cpython::PyObject;
 using cpython::Python;
 
 constexpr RewriteSite kSite = {.operator_name = "Optimizer.step"};
-
-// A part has at least so many times the bytes that a rewrite must replace: 64 MiB by default. Smaller parts save little
-// next to a large parameter, and a foreach kernel for float32 has about so many bytes anyway.
-constexpr uint64_t kPartInLeastBytes = 1024;
 
 struct Parameter {
   at::Tensor tensor;
@@ -67,7 +64,7 @@ class Reader {
 
 struct Sizes {
   uint64_t total = 0, largest = 0;
-  uint64_t part() const { return std::max(largest, kPartInLeastBytes * settings().min_bytes); }
+  uint64_t part() const { return std::max(largest, uint64_t{kPartInLeastBytes} * settings().min_bytes); }
 };
 Sizes sizes_of(const Parameters& parameters) {
   Sizes sizes;
