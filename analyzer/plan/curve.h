@@ -1,6 +1,5 @@
 // The memory of a recorded program against added time: a prediction for each choice of `run --fit` from one recording,
-// without a run. Rewrites without a prediction (loss-rows, optimizer-temporaries, offload) are not in it, so that a run
-// may need less.
+// without a run. The rewrite offload has no prediction, so that a run may need less.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,7 @@ struct Curve {
 // The limits of the prediction, for a reader.
 inline constexpr std::string_view kCurveNote =
     "Predicted from this recording. tapelens run --fit measures each choice, and may find that it needs less: the "
-    "rewrites loss-rows, optimizer-temporaries and offload are not predicted.";
+    "rewrite offload is not predicted.";
 
 // Reports the completed share. May be empty.
 using CurveProgress = std::function<void(double)>;

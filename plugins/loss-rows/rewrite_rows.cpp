@@ -6,20 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugins/loss-rows/rule.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 
 namespace tapelens::rewrite::loss_rows {
 namespace {
-
-constexpr int64_t kAligned = 16;  // rows
-// Bytes of a chunk: on a CPU it stays in the cache.
-constexpr uint64_t kChunk = uint64_t{4} << 20;
-// On a GPU each chunk costs launches of kernels, so that their number is limited.
-constexpr uint64_t kMostChunks = 64;
-constexpr int64_t kRowsPerThread = 4;
-
-int64_t rounded_up(int64_t rows) { return (rows + kAligned - 1) / kAligned * kAligned; }
 
 at::Tensor part(const at::Tensor& of, int64_t begin, int64_t end) { return of.narrow(0, begin, end - begin); }
 
@@ -143,17 +135,14 @@ Writer Rows::writer() const {
   return [read = reader()](const at::Tensor& out, int64_t begin, int64_t end) { out.copy_(read(begin, end)); };
 }
 
-int64_t rows_at_once(const Rows::Shape& shape) {
-  constexpr uint64_t kWidest = 4;  // the sums of kernels are float32
-  const uint64_t row = std::max<uint64_t>(1, static_cast<uint64_t>(shape.columns) * kWidest);
-  const uint64_t all = row * static_cast<uint64_t>(shape.rows);
-  const bool is_cpu = shape.device.is_cpu();
-  const uint64_t chunk = std::min(std::max(kChunk, is_cpu ? 0 : all / kMostChunks), all / 4);
-  const int64_t rows = rounded_up(static_cast<int64_t>(chunk / row));
-  return std::max({rows, kAligned, is_cpu ? rounded_up(kRowsPerThread * at::get_num_threads()) : kAligned});
+namespace {
+plugins::loss_rows::MatrixSize size_of(const Rows::Shape& shape) {
+  return {shape.rows, shape.columns, shape.device.is_cpu() ? at::get_num_threads() : 0};
 }
+}  // namespace
 
-bool is_worth_it(const Rows::Shape& shape) { return 2 * rows_at_once(shape) <= shape.rows; }
+int64_t rows_at_once(const Rows::Shape& shape) { return plugins::loss_rows::rows_at_once(size_of(shape)); }
+bool is_worth_it(const Rows::Shape& shape) { return plugins::loss_rows::is_worth_it(size_of(shape)); }
 
 RowsPtr Logits::keep(StorageVersionPtr version, Geometry geometry) {
   if (!version->add_reader()) return nullptr;

@@ -47,10 +47,8 @@ class Rows {
 };
 using RowsPtr = std::shared_ptr<const Rows>;
 
-// The rows of a chunk: a multiple of 16, so that the first row of each chunk has the alignment of the first row of the
-// matrix, on which kernels depend.
+// As plugins::loss_rows (rule.h).
 int64_t rows_at_once(const Rows::Shape& shape);
-// Whether chunks are much smaller than the matrix.
 bool is_worth_it(const Rows::Shape& shape);
 
 // The logits of the program. Their values are kept until the last user of this object is gone.

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plugins/loss-rows/losses.h"
 #include "plugins/recomputable-save/recipes.h"
 #include "plugins/recomputable-save/rule.h"
 #include "trace/record.h"
@@ -33,6 +34,10 @@ Recomputed::Recomputed(const Context& context)
       repeatable_(repeatable_operators(context.text, context.applied->repeats_costly())),
       budget_(context.applied->recompute_budget()) {
   const Process& p = context.process;
+  for (const LossByRows& loss : losses_by_rows(context)) {
+    unmade_.insert(loss.never_made.begin(), loss.never_made.end());
+    by_rows_.insert({loss.input, loss.result});
+  }
   trained_.insert(p.nodes.parameter.raw.begin(), p.nodes.parameter.raw.end());
   for (const OperatorId op : p.operators.ids()) {
     if (context.provenance.called(op) == op) asked_.push_back(p.operators.begin[op].ns);
@@ -310,6 +315,7 @@ bool Recomputed::has_small_sources(const Version& version, Time at) const {
 // ---- live versions
 
 bool Recomputed::is_unneeded(SaveId save) const {
+  if (by_rows_.contains(save)) return true;
   return unneeded_.of(save) != nullptr && context_.applied->takes(plugins::unneeded_save::kRewrite.id, save);
 }
 
@@ -579,7 +585,9 @@ std::vector<Recomputed::Found> Recomputed::all() {
     Time at, since;
   };
   std::vector<Waiting> order;
-  const auto is_followed = [&](AllocationId allocation) { return p.allocations.bytes[allocation] >= small(context_); };
+  const auto is_followed = [&](AllocationId allocation) {
+    return p.allocations.bytes[allocation] >= small(context_) && !unmade_.contains(allocation);
+  };
   const auto followed = static_cast<size_t>(std::ranges::count_if(p.allocations.ids(), is_followed));
   history_of_.resize(p.allocations.rows() + 1);
   histories_.reserve(1 + followed);

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -146,6 +147,8 @@ class Recomputed {
   std::vector<int64_t> asked_;                           // times at which the host settles waiting allocations; sorted
   std::vector<uint32_t> history_of_;                     // by allocation: its row of histories_
   std::vector<History> histories_;                       // the first: of allocations that are too small to follow
+  std::set<AllocationId> unmade_;                        // matrices of cross entropies by rows
+  std::set<SaveId> by_rows_;                             // their saves
   std::unordered_set<uint32_t> trained_;                 // allocations of parameters that require a gradient
   std::unordered_map<uint32_t, Gone> gone_;              // by allocation
   std::vector<AllocationId> first_;                      // by repeatable operator: its first output

@@ -170,3 +170,13 @@ def test_what_is_predicted_of_a_cuda_recording_comes_true(net, level, tmp_path):
     assert all(figure.is_right() for figure in figures), figures
     saved, = (figure for figure in figures if figure.of == "saved")
     assert saved.measured < 0.9 * saved.bare, "hardly anything was rewritten"
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("net", ["language_model", "language_model_with_own_loss", "language_model_under_autocast", "language_model_in_bfloat16",
+                                 "language_model_with_smooth_labels"])
+def test_the_loss_and_the_steps_of_an_optimizer_are_predicted_to_the_byte(net, tmp_path):
+    figures = list(predictions.compare([harness.PYTHON, PROGRAM, net], tmp_path, "bitwise", recording=["--gpu", "H100"]))
+    assert all(figure.least == figure.measured == figure.most for figure in figures), figures
+    peak, = (figure for figure in figures if figure.of == "peak")
+    assert peak.measured < (0.97 if "smooth" in net else 0.75) * peak.bare

@@ -282,6 +282,57 @@ def transformer():
     stepped(nn.Sequential(*layers).cuda(), torch.randn(8, 256, 256, device="cuda"))
 
 
+class LanguageModel(nn.Module):
+    """`own_loss`: the model returns the loss, so that the program has no logits. `upcast`: as transformers, the logits become float32."""
+
+    def __init__(self, words=32000, width=512, own_loss=False, upcast=False):
+        super().__init__()
+        self.own_loss, self.upcast = own_loss, upcast
+        self.words, self.head = nn.Embedding(words, width), nn.Linear(width, words, bias=False)
+        self.layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(4))
+
+    def forward(self, tokens):
+        x = self.words(tokens)
+        for layer in self.layers:
+            x = x + layer(x)
+        logits = self.head(x).float() if self.upcast else self.head(x)
+        return loss_of(logits, tokens) if self.own_loss else logits
+
+
+def loss_of(logits, tokens, **options):
+    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), **options)
+
+
+def language_model(autocast=False, dtype=torch.float32, smoothing=0.0, **options):
+    with torch.device("cuda"):
+        net = LanguageModel(**options).to(dtype)
+    optimizer = torch.optim.AdamW(net.parameters())
+    for _ in range(3):
+        tokens = torch.randint(0, 32000, (4, 512), device="cuda")
+        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+            out = net(tokens)
+            loss = out if net.own_loss else loss_of(out, tokens, label_smoothing=smoothing)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def language_model_with_own_loss():
+    language_model(own_loss=True)
+
+
+def language_model_under_autocast():
+    language_model(autocast=True)
+
+
+def language_model_in_bfloat16():
+    language_model(dtype=torch.bfloat16, upcast=True)
+
+
+def language_model_with_smooth_labels():
+    language_model(smoothing=0.1)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
     sys.stdout.flush()
