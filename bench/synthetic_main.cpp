@@ -1,4 +1,6 @@
-// tapelens-synthetic FOLDER [EVENTS]: writes the spools of a synthetic run into a folder, for `tapelens seal`.
+// tapelens-synthetic FOLDER [EVENTS]: writes the spools of a synthetic run into a folder, for `tapelens seal`. With
+// --rate it writes them in real time, for `tapelens top` and the window, and prints the time (CLOCK_MONOTONIC, in
+// seconds) and the written events about 100 times a second.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -6,6 +8,7 @@
 #include <string>
 
 #include "testing/synthetic.h"
+#include "trace/spool_writer.h"
 
 namespace {
 
@@ -47,6 +50,12 @@ int main(int argc, char** argv) {
   app.add_option("--processes", options.processes, "Processes with the same work")->check(CLI::Range(1U, 1024U));
   app.add_flag("--foreach", options.foreach_optimizer,
                "Update parameters with operators over 2048 of them, not one by one");
+  app.add_option("--rate", options.rate, "Events a second, in real time; 0: as fast as possible");
+  options.on_pause = [parts = 0](uint64_t events) mutable {
+    if (parts++ % 10 == 0)
+      std::printf("%.6f %llu\n", static_cast<double>(tapelens::trace::monotonic_ns()) / 1e9,
+                  static_cast<unsigned long long>(events));
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <random>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -112,7 +114,23 @@ class Program {
   static constexpr uint64_t kParameterBytes = uint64_t{256} * 1024 * 4;
 
   // ---- records
-  uint64_t tick() { return ticks_ += 300 + random_() % 3000 + (random_() % 16 == 0 ? random_() % 60000 : 0); }
+  uint64_t tick() {
+    if (options_.rate > 0) return wait_for_next_event();
+    return ticks_ += 300 + random_() % 3000 + (random_() % 16 == 0 ? random_() % 60000 : 0);
+  }
+  // Events are written in parts of a millisecond, each when its last event is due.
+  uint64_t wait_for_next_event() {
+    const uint64_t part = std::max<uint64_t>(1, options_.rate / 1000);
+    if (events_ >= end_of_part_) {
+      if (options_.on_pause) options_.on_pause(events_);
+      end_of_part_ = events_ + part;
+      const uint64_t due = begin_ns_ + static_cast<uint64_t>(static_cast<double>(end_of_part_) * 1e9 /
+                                                             static_cast<double>(options_.rate));
+      if (const uint64_t now = monotonic_ns(); now < due)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(due - now));
+    }
+    return ticks_ = std::max(ticks_ + 1, ticks_now());
+  }
   template <class Record>
   static RecordHeader header(RecordKind kind, uint8_t flags, uint32_t id) {
     return {kind, flags, sizeof(Record) / 8, id};
@@ -377,6 +395,8 @@ class Program {
   std::vector<Lane> loaders_;
   std::minstd_rand random_{7};
   uint64_t ticks_ = 0, events_ = 0, sequence_ = 0, made_ = 0;
+  const uint64_t begin_ns_ = monotonic_ns();
+  uint64_t end_of_part_ = 0;  // in events
   uint32_t strings_ = 0, device_name_ = 0, accumulate_grad_ = 0, optimizer_ = 0, layout_type_ = 0;
   uint32_t mm_ = 0, sum_ = 0, add_ = 0, addcdiv_ = 0, empty_ = 0, foreach_add_ = 0, foreach_addcdiv_ = 0;
   std::vector<Names> names_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "trace/result.h"
@@ -18,6 +19,8 @@ struct SyntheticOptions {
   uint32_t kept = 0;               // tensors of each step that the program never frees
   uint32_t processes = 1;          // ranks with the same work
   bool foreach_optimizer = false;  // operators over up to 2048 parameters, not over each
+  uint64_t rate = 0;               // events a second of one process, with the times of their writing; 0: at once
+  std::function<void(uint64_t)> on_pause = nullptr;  // with a rate: receives the written events each millisecond
 };
 
 inline constexpr uint32_t kMostSyntheticLayers = 100000;
