@@ -214,6 +214,7 @@ bool SpoolTail::read_block(int file, Block& block, bool is_older, SpoolVisitor& 
 }
 
 bool SpoolTail::pass_records(Block& block, const std::vector<uint64_t>& words, bool is_older, SpoolVisitor& to) {
+  Piece* piece = nullptr;  // of the block's present lane
   for (size_t at = 0; at < words.size();) {
     const auto* record = reinterpret_cast<const RecordHeader*>(&words[at]);
     if (record->words == 0 || record->words > words.size() - at || !is_whole(record, size_t{record->words} * 8))
@@ -221,25 +222,26 @@ bool SpoolTail::pass_records(Block& block, const std::vector<uint64_t>& words, b
     if (record->kind == RecordKind::lane) {
       block.lane = record->id;
       block.number = as<LaneRecord>(record).number;
-    } else if (is_event(record->kind)) {
-      keep_event(record, block, is_older);
-    } else if (is_known(record->kind)) {
+      piece = nullptr;
+    }
+    if (piece == nullptr) piece = &lanes_[block.lane].pieces[key_of(block.number, is_older)];
+    if (is_event(record->kind)) {
+      keep_event(record, block, is_older, *piece);
+    } else if (is_known(record->kind) && record->kind != RecordKind::lane) {
       if (is_older && record->kind == RecordKind::older_lane) {
         const auto& lane = as<OlderLaneRecord>(record);
         reached_[record->id] = {lane.piece, lane.bytes};
       }
       to.interned(record);
     }
-    Piece& piece = lanes_[block.lane].pieces[key_of(block.number, is_older)];
-    piece.seen += size_t{record->words} * 8;
+    piece->seen += size_t{record->words} * 8;
     at += record->words;
   }
   return true;
 }
 
 // Leaves out the events that the older file has.
-void SpoolTail::keep_event(const RecordHeader* record, const Block& block, bool is_older) {
-  Piece& piece = lanes_[block.lane].pieces[key_of(block.number, is_older)];
+void SpoolTail::keep_event(const RecordHeader* record, const Block& block, bool is_older, Piece& piece) {
   if (const auto reached = reached_.find(block.lane); !is_older && reached != reached_.end()) {
     const bool is_before = block.number < reached->second.piece ||
                            (block.number == reached->second.piece && piece.seen < reached->second.bytes);

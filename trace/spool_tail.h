@@ -101,7 +101,7 @@ class SpoolTail {
   void read_blocks(SpoolVisitor& to);
   bool read_block(int file, Block& block, bool is_older, SpoolVisitor& to);  // false: it is over
   bool pass_records(Block& block, const std::vector<uint64_t>& words, bool is_older, SpoolVisitor& to);
-  void keep_event(const RecordHeader* record, const Block& block, bool is_older);
+  void keep_event(const RecordHeader* record, const Block& block, bool is_older, Piece& piece);
   void read_older(SpoolVisitor& to);
   bool has_newer_older_file() const { return state_of_older_file() != older_read_; }
   bool settle(uint32_t number, Lane& lane, SpoolVisitor& to);

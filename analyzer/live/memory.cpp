@@ -14,10 +14,11 @@ constexpr uint8_t bit_of(Role role) { return static_cast<uint8_t>(1U << static_c
 }  // namespace
 
 size_t GroupHash::operator()(const GroupKey& key) const {
-  uint64_t hash = seeded_hash(uint64_t{key.device} << 8 | static_cast<uint64_t>(key.kind), seed);
-  for (const uint32_t part : {key.maker.op, key.maker.stack, key.maker.module, key.node_type, key.field})
-    hash = seeded_hash(hash ^ part, seed);
-  return hash;
+  uint64_t hash = uint64_t{key.maker.op} << 32 | uint64_t{key.device} << 8 | static_cast<uint64_t>(key.kind);
+  for (const uint64_t parts :
+       {uint64_t{key.maker.stack} << 32 | key.maker.module, uint64_t{key.node_type} << 32 | key.field})
+    hash = seeded_hash(hash, seed) ^ parts;
+  return seeded_hash(hash, seed);
 }
 
 // ---- allocations and nodes, by name -----------------------------------------------------------------------------

@@ -35,10 +35,29 @@ void LiveTable::show_figures(std::shared_ptr<const LiveFigures> figures) {
   }
   if (shown == nullptr || figures == nullptr) return;
   for (int row = 0; row < std::min(now, before); ++row) {
-    if (!is_same_row(*shown, *figures, static_cast<size_t>(row)))
-      Q_EMIT dataChanged(index(row, 0), index(row, columnCount() - 1));
+    for (int column = 0; column < columnCount(); ++column) {
+      if (is_same(*shown, *figures, static_cast<size_t>(row), column)) continue;
+      const QModelIndex changed = index(row, column);
+      Q_EMIT dataChanged(changed, changed);
+    }
   }
   if (shown->is_recording != figures->is_recording) Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
+}
+
+bool LiveHolders::is_same(const LiveFigures& a, const LiveFigures& b, size_t row, int column) const {
+  const LiveFigures::Holder &one = a.holders[row], &other = b.holders[row];
+  switch (column) {
+    case bytes:
+      return a.is_recording == b.is_recording && one.live == other.live && one.at_peak == other.at_peak;
+    case category:
+      return one.kind == other.kind;
+    case name:
+      return one.name == other.name;
+    case line:
+      return one.line == other.line;
+    default:
+      return one.module == other.module;
+  }
 }
 
 QVariant LiveHolders::data(const QModelIndex& index, int role) const {
@@ -79,6 +98,20 @@ QVariant LiveHolders::headerData(int section, Qt::Orientation orientation, int r
       return tr("module");
     default:
       return {};
+  }
+}
+
+bool LiveSteps::is_same(const LiveFigures& a, const LiveFigures& b, size_t row, int column) const {
+  const LiveFigures::Step &one = a.last_steps[row], &other = b.last_steps[row];
+  switch (column) {
+    case step:
+      return one.number == other.number;
+    case peak:
+      return one.peak == other.peak;
+    case end:
+      return one.end == other.end;
+    default:
+      return one.change == other.change;
   }
 }
 

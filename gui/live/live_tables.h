@@ -8,7 +8,8 @@
 
 namespace tapelens::gui {
 
-// Rows change in place, so that a selected row and the scroll position stay. Only changed rows are drawn again.
+// Rows change in place, so that a selected row and the scroll position stay. Only changed cells are drawn again: Qt
+// draws the whole table again for a change of several cells.
 class LiveTable : public QAbstractTableModel {
   Q_OBJECT
  public:
@@ -18,7 +19,7 @@ class LiveTable : public QAbstractTableModel {
 
  protected:
   virtual int count(const LiveFigures& figures) const = 0;
-  virtual bool is_same_row(const LiveFigures& a, const LiveFigures& b, size_t row) const = 0;
+  virtual bool is_same(const LiveFigures& a, const LiveFigures& b, size_t row, int column) const = 0;
   const LiveFigures& figures() const { return *figures_; }
 
  private:
@@ -37,9 +38,7 @@ class LiveHolders final : public LiveTable {
 
  protected:
   int count(const LiveFigures& figures) const override { return static_cast<int>(figures.holders.size()); }
-  bool is_same_row(const LiveFigures& a, const LiveFigures& b, size_t row) const override {
-    return a.is_recording == b.is_recording && a.holders[row] == b.holders[row];
-  }
+  bool is_same(const LiveFigures& a, const LiveFigures& b, size_t row, int column) const override;
 };
 
 class LiveSteps final : public LiveTable {
@@ -53,9 +52,7 @@ class LiveSteps final : public LiveTable {
 
  protected:
   int count(const LiveFigures& figures) const override { return static_cast<int>(figures.last_steps.size()); }
-  bool is_same_row(const LiveFigures& a, const LiveFigures& b, size_t row) const override {
-    return a.last_steps[row] == b.last_steps[row];
-  }
+  bool is_same(const LiveFigures& a, const LiveFigures& b, size_t row, int column) const override;
 };
 
 }  // namespace tapelens::gui

@@ -45,14 +45,12 @@ struct LiveFigures {
     live::HolderKind kind{};
     QString name, line, module;
     trace::Bytes live, at_peak;
-    friend bool operator==(const Holder&, const Holder&) = default;
   };
   std::vector<Holder> holders;  // the largest
   struct Step {
     uint64_t number = 0;
     trace::Bytes peak, end;
     std::optional<int64_t> change;  // the end of the step minus that of the step before
-    friend bool operator==(const Step&, const Step&) = default;
   };
   std::vector<Step> last_steps;  // the newest first
 };
@@ -61,7 +59,7 @@ class LiveFollower : public QObject {
   Q_OBJECT
  public:
   // Figures are as old as this at most, and 50 ms (live::Followed::kDelay).
-  static constexpr std::chrono::milliseconds kInterval{300};
+  static constexpr std::chrono::milliseconds kInterval{250};
   static constexpr size_t kMostHolders = 100;
 
   explicit LiveFollower(live::LiveTarget target, QObject* parent = nullptr);

@@ -1,9 +1,11 @@
 // The window follows a run while it is recorded, and opens its recording at the end.
 #include <QComboBox>
 #include <QElapsedTimer>
+#include <QSignalSpy>
 #include <filesystem>
 
 #include "gui/live/live_page.h"
+#include "gui/live/live_tables.h"
 #include "gui/models/facts.h"
 #include "testing/trace_builder.h"
 #include "tests/gui/app_window.h"
@@ -105,6 +107,22 @@ TEST_F(Live, ShowsAnAllocationWithinHalfASecond) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return shows(1000 * round); }, 10'000));
     EXPECT_LE(since.elapsed(), 500);
   }
+}
+
+TEST_F(Live, DrawsOnlyCellsThatChange) {
+  const RecordedRun run;
+  trace::SpoolBuilder& b = run.builder();
+  b.op("aten::empty").alloc(1, 1000).end_op();
+  b.op("aten::mm").alloc(2, 4000).end_op();
+  follow(run.spools());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return shows(5000); }, 10'000));
+  const auto* holders = window_->live().findChild<LiveHolders*>();
+  ASSERT_EQ(holders->rowCount(), 2);
+  const QSignalSpy changes(holders, &QAbstractItemModel::dataChanged);
+  b.op("aten::empty").alloc(3, 1000).end_op();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return shows(6000); }, 10'000));
+  ASSERT_FALSE(changes.isEmpty());
+  for (const QList<QVariant>& change : changes) EXPECT_EQ(change[0].toModelIndex(), change[1].toModelIndex());
 }
 
 // An older recording has the name until the new one replaces it.
