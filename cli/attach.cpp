@@ -167,8 +167,12 @@ constexpr const char* kPythonAttach = R"(
         if torch is None or getattr(torch.__spec__, "_initializing", False):
             answer("it is importing PyTorch: attach when it trains")
             return
-        optimizer = sys.modules["torch.optim.optimizer"].Optimizer
-        steps = any(optimizer in type(one).__mro__ for one in gc.get_objects())
+        kinds, ids = [sys.modules["torch.optim.optimizer"].Optimizer], set()
+        for kind in kinds:
+            if id(kind) not in ids:
+                ids.add(id(kind))
+                kinds += type.__subclasses__(kind)
+        steps = any(map(ids.__contains__, map(id, map(type, gc.get_objects()))))
         settings = os.fsencode(settings + (with_optimizer if steps else without))
         library = ctypes.PyDLL(path)
         library.tapelens_attach.argtypes = [ctypes.c_char_p, ctypes.c_uint64]

@@ -1,23 +1,32 @@
 # The probe runs this after python_hooks.py, in the same globals, in a program that `tapelens attach` attached to. It finds
 # the memory that is alive already, and takes the hooks back when it detaches.
 import gc
+import itertools
 import sys
+
+
+def ids_of_kinds(kind):
+    """Of the class and all classes that derive from it. A comparison of classes could run code of a metaclass."""
+    kinds, ids = [kind], set()
+    for one in kinds:
+        if id(one) not in ids:
+            ids.add(id(one))
+            kinds += type.__subclasses__(one)
+    return ids
 
 
 def adopt_alive(_=None):
     """Reports the memory of all tensors that Python has: parameters, buffers, gradients, the state of optimizers, and
-    those of the program's variables. Runs no code of the program."""
+    those of the program's variables. Runs no code of the program. The program waits meanwhile, and may have millions of
+    objects: only those that are found are visited by Python code."""
     torch = sys.modules["torch"]
+    storages = ids_of_kinds(torch.UntypedStorage)
+    searched = storages | ids_of_kinds(torch.Tensor)
     blocks = total = 0
-    for one in gc.get_objects():
-        kinds = type(one).__mro__
-        if torch.Tensor in kinds:
-            is_storage = False
-            gradient = one.grad if one.is_leaf and one.requires_grad else None
-        elif torch.UntypedStorage in kinds:
-            is_storage, gradient = True, None
-        else:
-            continue
+    objects = gc.get_objects()
+    for one in itertools.compress(objects, map(searched.__contains__, map(id, map(type, objects)))):
+        is_storage = id(type(one)) in storages
+        gradient = one.grad if not is_storage and one.is_leaf and one.requires_grad else None
         for found in (one, gradient):
             taken = 0 if found is None else tapelens_adopt(found._cdata, is_storage)
             blocks += taken > 0
