@@ -2,6 +2,7 @@
 has no probe for, and compiles a probe for it on request. TAPELENS_TEST_ALL=1 tests every minor version, and
 TAPELENS_WHEEL_RELEASES="2.10.0 2.14.1" those releases."""
 
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -18,10 +19,10 @@ from environment import ROOT, SITE_PACKAGES, Environment, torch_of, wheel
 
 TRAIN = pathlib.Path(__file__).with_name("train.py")
 VERSIONS = (ROOT / "cmake/TorchVersions.cmake").read_text()
-*OTHERS, DEFAULT = re.findall(r"^ +(\d+\.\d+\.\d+)/", VERSIONS, re.M)
-OTHERS += re.findall(r"^ +(\d+\.\d+\.\d+)$", VERSIONS, re.M)  # releases with only a probe
-NAMED = os.environ.get("TAPELENS_WHEEL_RELEASES", " ".join([DEFAULT, *(OTHERS if os.environ.get("TAPELENS_TEST_ALL") else [])]))
-RELEASES = ["tests' own" if release == DEFAULT else release for release in NAMED.split()]
+OWN = importlib.metadata.version("torch").partition("+")[0]
+OTHERS = [release for release in re.findall(r"^ +(\d+\.\d+\.\d+)(?:/.*)?$", VERSIONS, re.M) if release != OWN]
+NAMED = os.environ.get("TAPELENS_WHEEL_RELEASES", " ".join([OWN, *(OTHERS if os.environ.get("TAPELENS_TEST_ALL") else [])]))
+RELEASES = ["tests' own" if release == OWN else release for release in NAMED.split()]
 
 
 @pytest.fixture(scope="module")
