@@ -25,6 +25,7 @@
 #include "cli/messages.h"
 #include "cli/preload.h"
 #include "cli/scoped_files.h"
+#include "cli/text.h"
 #include "cli/torch_fit.h"
 #include "profiler/fits/built.h"
 #include "profiler/fits/fits.h"
@@ -47,10 +48,10 @@ struct Torch {
 
 constexpr std::array kUnits = {"unit_observe", "unit_record", "unit_plain"};  // the longest compilation first
 constexpr int kOldestCompiler = 11;
+constexpr uint64_t kMostBytes = 1 << 20;  // that are read of a file
 
 // The text of a file in PyTorch; empty if it does not exist.
 std::string text_of(const std::string& path) {
-  constexpr uint64_t kMostBytes = 1 << 20;
   const auto text = trace::read_regular_file(path, kMostBytes);
   return text ? *text : std::string();
 }
@@ -102,6 +103,7 @@ pid_t start(const Words& words, const std::string& folder, const std::string& lo
   const pid_t child = fork();
   if (child != 0) return child;
   signal(SIGINT, SIG_DFL);
+  setenv("LC_ALL", "C", 1);  // for the words that first_error() searches for
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nowhere, STDIN_FILENO);
@@ -118,7 +120,11 @@ bool ended_well(pid_t child) {
 
 int failed(const std::string& what, const std::string& log) {
   clear_progress_line();
-  say(what + " failed: " + end_of_file(log));
+  std::string output(kMostBytes, '\0');
+  std::ifstream file(log, std::ios::binary);
+  file.read(output.data(), static_cast<std::streamsize>(output.size()));
+  output.resize(static_cast<size_t>(file.gcount()));
+  say(what + " failed: " + first_error(output));
   return kNo;
 }
 

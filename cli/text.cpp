@@ -60,6 +60,20 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
+std::string first_error(std::string_view output) {
+  std::string_view last;
+  while (!output.empty()) {
+    const size_t end = std::min(output.find('\n'), output.size());
+    const std::string_view line = output.substr(0, end);
+    output.remove_prefix(std::min(end + 1, output.size()));
+    for (const std::string_view sign : {" error: ", "undefined reference"}) {
+      if (line.find(sign) != std::string_view::npos) return std::string(line);
+    }
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) last = line;
+  }
+  return std::string(last);
+}
+
 namespace {
 
 // Optimal string alignment: swapped neighbors count as one mistake, because they are one typing error.

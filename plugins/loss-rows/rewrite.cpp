@@ -17,6 +17,7 @@
 #include "plugins/loss-rows/rewrite_trial.h"
 #include "plugins/loss-rows/rule.h"
 #include "profiler/observe/observe.h"
+#include "profiler/observe/raw_data.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
@@ -202,7 +203,7 @@ class RowsHook final : public torch::autograd::SavedVariableHooks {
 };
 
 RowsPtr saved_rows(const torch::autograd::SavedVariable& saved) {
-  const auto data = saved.get_raw_data();
+  const auto data = observe::raw_data(saved);
   return data ? rows_of(*data) : nullptr;
 }
 

@@ -2,10 +2,12 @@
 #include "profiler/rewrite/rewrite.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "plugins/unneeded-save/rule.h"
 #include "profiler/rewrite/settings.h"
 #include "profiler/rewrite/stand_in.h"
+#include "profiler/rewrite/tally.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -14,7 +16,7 @@ using namespace plugins::unneeded_save;
 
 class UnneededSave final : public Rewrite {
  public:
-  UnneededSave() : rows_(needs_of(TORCH_VERSION).value_or(std::span<const Need>())) {}
+  UnneededSave() : table_(needs_of(TORCH_VERSION)), rows_(table_.value_or(std::span<const Need>())) {}
 
   RewriteInfo info() const override { return kRewrite; }
   bool is_for(c10::DeviceType device) const override { return is_cpu_or_has_streams(device); }
@@ -29,12 +31,16 @@ class UnneededSave final : public Rewrite {
                                }) &&
            StandIn::has_room(save.tensor.device(), save.tensor.storage().nbytes());
   }
+  void install(const OperatorHost&) const override {
+    if (!table_) skipped(kRewrite.id, kRewrite.level, {}, "there is no table of needs for this PyTorch", 0);
+  }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
     return std::make_unique<StandIn>(save.tensor, settings().poison);
   }
 
  private:
-  std::span<const Need> rows_;
+  const std::optional<std::span<const Need>> table_;
+  const std::span<const Need> rows_;
 };
 
 }  // namespace

@@ -14,17 +14,32 @@
 #include "profiler/observe/cuda_allocator.h"
 #include "profiler/observe/observe.h"
 #include "profiler/observe/observers.h"
+#include "profiler/observe/torch_minor.h"
 #include "profiler/record/intern.h"
 #include "profiler/record/storage.h"
 
 namespace tapelens::cuda {
 namespace {
 
-using c10::CachingDeviceAllocator::BlockInfo;
-using c10::CachingDeviceAllocator::SegmentInfo;
-using c10::CachingDeviceAllocator::TraceEntry;
+#if TAPELENS_CUDA_EVENTS_ARE_IN_CORE
+namespace events = c10::CachingDeviceAllocator;
+#else
+namespace events = c10::cuda::CUDACachingAllocator;
+#endif
 using c10::cuda::CUDACachingAllocator::SnapshotInfo;
+using events::BlockInfo;
+using events::SegmentInfo;
+using events::TraceEntry;
 using Allocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+
+// The blocks of all GPUs; without the events if possible, because nothing here reads them.
+SnapshotInfo take_snapshot(Allocator& allocator) {
+#if TAPELENS_CUDA_EVENTS_ARE_IN_CORE
+  return allocator.snapshot({0, 0}, /*include_traces=*/false);
+#else
+  return allocator.snapshot({0, 0});
+#endif
+}
 
 // cudaMemGetInfo of the CUDA runtime that LibTorch is linked with, for the current device; null without it.
 using MemoryInfo = int (*)(size_t* free, size_t* total);
@@ -41,7 +56,7 @@ MemoryInfo memory_info() {
 
 c10::Device cuda_device(c10::DeviceIndex index) { return {c10::DeviceType::CUDA, index}; }
 
-trace::PoolNumbers pool_of(const c10::MempoolId_t& id) {
+trace::PoolNumbers pool_of(const decltype(TraceEntry::mempool_)& id) {
   return {static_cast<uint32_t>(id.first), static_cast<uint32_t>(id.second)};
 }
 
@@ -139,7 +154,7 @@ void traced(const TraceEntry& entry) {
 // Called under the device's lock: records the existing memory. From here on events of the device are recorded.
 void begin_watch(const Attaching& attaching, c10::DeviceIndex index) {
   const c10::Device device = cuda_device(index);
-  const auto snapshot = attaching.allocator.snapshot({0, 0}, /*include_traces=*/false);
+  const auto snapshot = take_snapshot(attaching.allocator);
   for (const SegmentInfo& segment : snapshot.segments) {
     if (segment.device != index) continue;
     const auto stream = reinterpret_cast<uint64_t>(segment.stream);
@@ -183,7 +198,7 @@ void attach(record::ThreadState& thread, Reported* reported) {
   Attaching attaching{thread, *allocator, reported};
   t_attaching = &attaching;
   try {
-    const SnapshotInfo snapshot = allocator->snapshot({0, 0}, /*include_traces=*/false);
+    const SnapshotInfo snapshot = take_snapshot(*allocator);
     const std::string& settings = snapshot.config_metadata.last_allocator_settings;
     if (!settings.empty()) record::write_information(thread, "cuda_allocator_settings", settings);
     g_collects.store(snapshot.config_metadata.garbage_collection_threshold > 0, std::memory_order_relaxed);

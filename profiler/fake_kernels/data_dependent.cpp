@@ -11,9 +11,18 @@
 
 #include "profiler/fake_kernels/call.h"
 #include "profiler/fake_kernels/operators.h"
+#include "profiler/observe/private_members.h"
 #include "profiler/observe/thread.h"
+#include "profiler/observe/torch_minor.h"
 
 namespace tapelens::fake_kernels {
+
+#if !TAPELENS_OPERATORS_GIVE_KERNELS
+namespace members {
+TAPELENS_MEMBER(Definition, &c10::OperatorHandle::operatorDef_);
+}  // namespace members
+#endif
+
 namespace {
 
 constexpr const char* kReplaced[] = {
@@ -40,9 +49,18 @@ class ReadsKnown {
   const bool was_;
 };
 
+// The kernel that PyTorch calls for CUDA.
+auto cuda_kernel(const c10::OperatorHandle& op) {
+#if TAPELENS_OPERATORS_GIVE_KERNELS
+  return op.getComputedKernelForDispatchKey(c10::DispatchKey::CUDA);
+#else
+  return c10::KernelFunction(
+      (op.*member(members::Definition{}))->op.lookup(c10::DispatchKeySet(c10::DispatchKey::CUDA)));
+#endif
+}
+
 // The type of a stored kernel differs between minor versions of PyTorch.
-using Original =
-    std::decay_t<decltype(std::declval<c10::OperatorHandle>().getComputedKernelForDispatchKey(c10::DispatchKey::CUDA))>;
+using Original = decltype(cuda_kernel(std::declval<c10::OperatorHandle>()));
 
 class Kernel final : public c10::OperatorKernel {
  public:
@@ -105,7 +123,7 @@ void replace_data_dependent() {
   for (const char* name : kReplaced) {
     const auto op = c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});
     if (!op || !op->hasKernelForDispatchKey(c10::DispatchKey::CUDA)) continue;
-    auto kernel = std::make_unique<Kernel>(op->getComputedKernelForDispatchKey(c10::DispatchKey::CUDA), *op);
+    auto kernel = std::make_unique<Kernel>(cuda_kernel(*op), *op);
     library->impl(name, torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
   }
 }

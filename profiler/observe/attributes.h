@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "profiler/observe/raw_data.h"
+
 namespace tapelens::observe {
 
 // The generator sorts the names. Values are written as in Python, because the table's values come from Python.
@@ -50,8 +52,8 @@ class AttributeText {
     put("'");
   }
   void write(const torch::autograd::SavedVariable& value) {
-    const bool is_there = value.has_hooks() || (value.get_raw_data() && value.get_raw_data()->defined());
-    put(is_there ? "Tensor" : "None");
+    const auto data = raw_data(value);
+    put(!data || data->defined() ? "Tensor" : "None");
   }
   template <class Value>
   void write(const std::optional<Value>& value) {

@@ -10,6 +10,7 @@
 
 #include "profiler/observe/compiled_graphs.h"
 #include "profiler/observe/observers.h"
+#include "profiler/observe/raw_data.h"
 #include "profiler/record/checksums.h"
 #include "profiler/record/compiled_graphs.h"
 #include "profiler/record/intern.h"
@@ -187,7 +188,7 @@ class SaveVisitor final : public FieldVisitor {
       save = first([](const PendingSave& s) { return (s.flags & trace::kSaveIsPacked) != 0; });
       if (save == nullptr) return;  // hooks of a field without a tensor
     } else {
-      const auto data = saved.get_raw_data();
+      const auto data = observe::raw_data(saved);
       if (!data || !data->defined()) return;
       const c10::TensorImpl& tensor = *data->unsafeGetTensorImpl();
       PendingSave same = describe(thread_, tensor, 0);

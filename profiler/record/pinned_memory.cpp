@@ -83,11 +83,13 @@ class WatchedHostAllocator final : public at::HostAllocator {
   at::HostStats get_stats() override { return inner_.get_stats(); }
   void reset_accumulated_stats() override { inner_.reset_accumulated_stats(); }
   void reset_peak_stats() override { inner_.reset_peak_stats(); }
+#if TAPELENS_HOST_ALLOCATOR_HAS_POOLS
   void begin_allocate_to_pool(c10::MempoolId_t pool, std::function<bool(c10::Stream)> filter) override {
     inner_.begin_allocate_to_pool(pool, std::move(filter));
   }
   void end_allocate_to_pool(c10::MempoolId_t pool) override { inner_.end_allocate_to_pool(pool); }
   void release_pool(c10::MempoolId_t pool) override { inner_.release_pool(pool); }
+#endif
 #if TAPELENS_HOST_ALLOCATOR_HAS_HISTORY
   void record_history(bool enabled, c10::CachingDeviceAllocator::CreateContextFn context_recorder, size_t max_entries,
                       c10::CachingDeviceAllocator::RecordContext when, bool clear) override {

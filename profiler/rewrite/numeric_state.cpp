@@ -4,16 +4,23 @@
 #include <ATen/Parallel.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
 #include "policy/recompute/chain.h"
+#include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/private_members.h"
 
 namespace tapelens::rewrite {
 
 namespace members {
+#if TAPELENS_FLOAT32_PRECISION_HAS_BACKENDS
 TAPELENS_MEMBER(Float32Precisions, &at::Context::fp32_precision);
+#else
+TAPELENS_MEMBER(ConvolutionTf32, &at::Context::allow_tf32_cudnn);
+TAPELENS_MEMBER(OneDnnTf32, &at::Context::allow_tf32_onednn);
+#endif
 TAPELENS_MEMBER(MatrixPrecision, &at::Context::float32_matmul_precision);
 TAPELENS_MEMBER(Float16Reduction, &at::Context::allow_fp16_reduction_cublas);
 TAPELENS_MEMBER(BFloat16Reduction, &at::Context::allow_bf16_reduction_cublas);
@@ -27,11 +34,12 @@ using namespace members;
 // The precision of products (matrix products, convolutions): settings of the process that decide the bits of costly
 // operators. They have setters that warn or also change others, so their members are read and written.
 constexpr uint64_t kRead = uint64_t{1} << 63;
-constexpr int kBackends = 3, kOperators = 4;
 
-// Calls take(setting, bits) for each setting, always in the same order.
+// Calls take(setting, bits) for the precision of float32 products of each backend and operator.
 template <class Take>
-void each_setting(at::Context& context, Take take) {
+void each_float32_setting(at::Context& context, Take take) {
+#if TAPELENS_FLOAT32_PRECISION_HAS_TYPES
+  constexpr int kBackends = 3, kOperators = 4;
   auto& precisions = context.*member(Float32Precisions{});
   for (int backend = 0; backend < kBackends; ++backend) {
     for (int op = 0; op < kOperators; ++op) {
@@ -40,6 +48,26 @@ void each_setting(at::Context& context, Take take) {
       take(at != precisions.end() ? at->second : none, 4);
     }
   }
+#elif TAPELENS_FLOAT32_PRECISION_HAS_BACKENDS
+  constexpr std::array kNames = {"none", "ieee", "tf32", "bf16"};  // others are refused by its setter
+  for (auto& [backend, of_operators] : context.*member(Float32Precisions{})) {
+    for (auto& [op, name] : of_operators) {
+      const auto was = static_cast<size_t>(std::ranges::find(kNames, name) - kNames.begin());
+      size_t now = was;
+      take(now, 4);
+      if (now != was && now < kNames.size()) name = kNames[now];
+    }
+  }
+#else
+  take(context.*member(ConvolutionTf32{}), 1);
+  take(context.*member(OneDnnTf32{}), 1);
+#endif
+}
+
+// Calls take(setting, bits) for each setting, always in the same order.
+template <class Take>
+void each_setting(at::Context& context, Take take) {
+  each_float32_setting(context, take);
   take(context.*member(MatrixPrecision{}), 2);
   take(context.*member(Float16Reduction{}), 2);
   take(context.*member(BFloat16Reduction{}), 2);

@@ -9,6 +9,7 @@
 #include "profiler/observe/graph.h"
 #include "profiler/observe/modules.h"
 #include "profiler/observe/observers.h"
+#include "profiler/observe/raw_data.h"
 #include "profiler/observe/stack.h"
 #include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/host.h"
@@ -61,7 +62,7 @@ class RewriteVisitor final : public observe::FieldVisitor {
       (*known)[field].store(those, std::memory_order_release);
     }
     if (saved.has_hooks()) return;
-    const auto data = saved.get_raw_data();
+    const auto data = observe::raw_data(saved);
     if (!data || !data->defined()) return;
     if (!those->empty() && !is_described_) describe_node();
     const std::string_view inner = open_call_.name != nullptr ? open_call_.name : "";

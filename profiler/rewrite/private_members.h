@@ -1,23 +1,12 @@
-// Members of LibTorch's classes without an accessor. The standard lets an explicit instantiation name a private member,
-// so the compiler checks each one against the headers of each PyTorch version.
+// Members of LibTorch's classes without an accessor.
 #pragma once
 
 #include <c10/core/TensorImpl.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include "profiler/observe/private_members.h"
+
 namespace tapelens::rewrite::members {
-
-template <class Tag, auto Member>
-struct Expose {
-  friend constexpr auto member(Tag) { return Member; }
-};
-
-// Declared here; the instantiation below defines it.
-#define TAPELENS_MEMBER(Tag, ...)      \
-  struct Tag {                         \
-    friend constexpr auto member(Tag); \
-  };                                   \
-  template struct Expose<Tag, __VA_ARGS__>
 
 TAPELENS_MEMBER(SavedOriginal, &torch::autograd::SavedVariable::saved_original_);
 TAPELENS_MEMBER(SavedLeaf, &torch::autograd::SavedVariable::is_leaf_);

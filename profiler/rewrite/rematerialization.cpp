@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
+#include "profiler/observe/raw_data.h"
 #include "profiler/observe/stack.h"
 #include "profiler/rewrite/autocast_copies.h"
 #include "profiler/rewrite/guards.h"
@@ -199,7 +200,7 @@ void end_call(Call call, const at::RecordFunction& function, bool is_outermost) 
   if (call.record == nullptr && !call.op->is_gelu) return;
   if (call.op->is_gelu) {
     const auto* node = gelu_node(output);
-    const auto input = node != nullptr ? node->self_.get_raw_data() : std::nullopt;
+    const auto input = node != nullptr ? observe::raw_data(node->self_) : std::nullopt;
     if (!is_plain_moment() || !input || !is_plain(*input)) return;
     call.record = std::make_unique<RecordedCall>();
     call.record->op = call.op;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "profiler/observe/raw_data.h"
 #include "profiler/observe/stack.h"
 #include "profiler/observe/torch_minor.h"
 #include "profiler/rewrite/attempt.h"
@@ -38,7 +39,7 @@ bool is_never_read(const Rewrite* rewrite) {
 
 namespace {
 bool is_view_of_base(const torch::autograd::SavedVariable& saved) {
-  const auto data = saved.get_raw_data();
+  const auto data = observe::raw_data(saved);
   const auto* meta = data && data->defined() ? torch::autograd::impl::get_view_autograd_meta(*data) : nullptr;
   return meta != nullptr && meta->has_bw_view();
 }

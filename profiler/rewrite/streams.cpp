@@ -8,6 +8,8 @@
 #include <atomic>
 #include <bit>
 
+#include "profiler/observe/torch_minor.h"
+
 namespace tapelens::rewrite::streams {
 namespace {
 
@@ -22,18 +24,34 @@ c10::impl::VirtualGuardImpl cuda() { return c10::impl::VirtualGuardImpl(c10::Dev
 
 c10::Device cuda_device(size_t index) { return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)}; }
 
-// LibTorch's device interface cannot tell before 2.15. Uses the CUDA runtime that LibTorch's library is linked with.
+// A function of LibTorch's CUDA library, or of the CUDA runtime that it is linked with.
+void* cuda_function(const char* name) {
+  void* const c10_cuda = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+  if (c10_cuda == nullptr) return nullptr;
+  void* const found = dlsym(c10_cuda, name);
+  dlclose(c10_cuda);  // the program keeps it
+  return found;
+}
+
+// The CUDA runtime's stream. Empty if it is not known.
+std::optional<void*> native_stream(const c10::Stream& stream) {
+#if TAPELENS_GUARDS_GIVE_NATIVE_STREAMS
+  return cuda().getStreamNativeHandle(stream);
+#else
+  // CUDAStream::stream(). The only member of that class is the c10::Stream.
+  using Native = void* (*)(const c10::Stream*);
+  static const auto native = reinterpret_cast<Native>(cuda_function("_ZNK3c104cuda10CUDAStream6streamEv"));
+  return native != nullptr ? std::optional(native(&stream)) : std::nullopt;
+#endif
+}
+
+// LibTorch's device interface cannot tell before 2.15.
 bool is_captured(const c10::Stream& stream) {
   using Asked = int (*)(void* stream, int* status);
-  static const auto asked = [] {
-    void* const c10_cuda = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
-    if (c10_cuda == nullptr) return static_cast<Asked>(nullptr);
-    const auto found = reinterpret_cast<Asked>(dlsym(c10_cuda, "cudaStreamIsCapturing"));
-    dlclose(c10_cuda);  // the program keeps it
-    return found;
-  }();
+  static const auto asked = reinterpret_cast<Asked>(cuda_function("cudaStreamIsCapturing"));
+  const auto native = native_stream(stream);
   int status = 0;
-  return asked == nullptr || asked(cuda().getStreamNativeHandle(stream), &status) != 0 || status != 0;
+  return asked == nullptr || !native || asked(*native, &status) != 0 || status != 0;
 }
 
 bool is_captured_now(size_t device) {

@@ -53,6 +53,24 @@ TEST(Text, ASwapAMissingLetterAndABeginningAreUnderstood) {
   EXPECT_EQ(nearest("xyzzy", words), std::nullopt);
 }
 
+TEST(Text, TheFirstErrorOfACompilerIsFound) {
+  EXPECT_EQ(first_error("In file included from unit.cpp:1:\n"
+                        "a.h: In function 'int f()':\n"
+                        "a.h:4:10: error: 'x' was not declared in this scope\n"
+                        "    4 |   return x;\n"
+                        "      |          ^\n"
+                        "b.h:9:1: error: expected ';'\n"),
+            "a.h:4:10: error: 'x' was not declared in this scope");
+  EXPECT_EQ(first_error("/usr/bin/ld: unit.o: in function `g()':\n"
+                        "unit.cpp:(.text+0x5): undefined reference to `h()'\n"
+                        "collect2: error: ld returned 1 exit status\n"),
+            "unit.cpp:(.text+0x5): undefined reference to `h()'");
+  EXPECT_EQ(first_error("Traceback (most recent call last):\n  File \"x.py\", line 1\nValueError: no fields\n\n"),
+            "ValueError: no fields");
+  EXPECT_EQ(first_error("last"), "last");
+  EXPECT_EQ(first_error(""), "");
+}
+
 TEST(Text, APeakIsMoreThanAnyNumberOfBytes) {
   EXPECT_EQ(parse_peak("peak>60GiB"), uint64_t{60} << 30);
   EXPECT_EQ(parse_peak(" peak > 512 MiB"), uint64_t{512} << 20);

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import sysconfig
@@ -16,13 +17,25 @@ def wheel():
     return found
 
 
+def cuda_of(torch):
+    """The CUDA libraries of a folder with PyTorch's wheel: those of the tests' own PyTorch, which have CUDA 13. Wheels
+    for CUDA 12 name their own ones, which all share a folder."""
+    [description] = torch.glob("torch-*.dist-info/METADATA")
+    needed = re.findall(r"^Requires-Dist: (nvidia-\S+-cu12==[\d.]+)", description.read_text(), re.M)
+    if not needed:
+        return SITE_PACKAGES / "nvidia"
+    folder = ROOT / "build/wheel-torch/cuda-12"
+    if not (folder / "nvidia").exists():
+        subprocess.run([*PIP, "install", "--no-deps", "--target", folder, *needed], check=True)
+    return folder / "nvidia"
+
+
 def torch_of(release):
-    """A folder with PyTorch's wheel and with the CUDA libraries of the tests' own PyTorch, which have the same major
-    version. Pure Python packages also come from the tests' environment."""
+    """A folder with PyTorch's wheel and CUDA libraries. Pure Python packages come from the tests' environment."""
     folder = ROOT / f"build/wheel-torch/{release}"
     if not (folder / "nvidia").exists():
         subprocess.run([*PIP, "install", "--no-deps", "--target", folder, f"torch=={release}"], check=True)
-        (folder / "nvidia").symlink_to(SITE_PACKAGES / "nvidia")
+        (folder / "nvidia").symlink_to(cuda_of(folder))
     return folder
 
 

@@ -1,6 +1,8 @@
 """The wheel in a fresh environment without a compiler records, reports and advises. It refuses a PyTorch build that it
-has no probe for, and compiles a probe for it on request. TAPELENS_TEST_ALL=1 tests every minor version."""
+has no probe for, and compiles a probe for it on request. TAPELENS_TEST_ALL=1 tests every minor version, and
+TAPELENS_WHEEL_RELEASES="2.10.0 2.14.1" those releases."""
 
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -17,8 +19,10 @@ from environment import ROOT, SITE_PACKAGES, Environment, torch_of, wheel
 
 TRAIN = pathlib.Path(__file__).with_name("train.py")
 VERSIONS = (ROOT / "cmake/TorchVersions.cmake").read_text()
-OTHERS = re.findall(r"^ +(\d+\.\d+\.\d+)$", VERSIONS, re.M)  # further PyTorch releases with a probe
-RELEASES = ["tests' own", *(OTHERS + ["2.11.0"] if os.environ.get("TAPELENS_TEST_ALL") else [])]
+OWN = importlib.metadata.version("torch").partition("+")[0]
+OTHERS = [release for release in re.findall(r"^ +(\d+\.\d+\.\d+)(?:/.*)?$", VERSIONS, re.M) if release != OWN]
+NAMED = os.environ.get("TAPELENS_WHEEL_RELEASES", " ".join([OWN, *(OTHERS if os.environ.get("TAPELENS_TEST_ALL") else [])]))
+RELEASES = ["tests' own" if release == OWN else release for release in NAMED.split()]
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +68,14 @@ def test_its_page_on_pypi_has_absolute_links():
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_records_as_it_is_installed(release, here, tmp_path):
-    environment = here
-    if release != RELEASES[0]:
+def test_records_as_it_is_installed(release, request, tmp_path):
+    if release == "tests' own":
+        environment = request.getfixturevalue("here")
+    else:
         environment = Environment(tmp_path / "venv", [torch_of(release), SITE_PACKAGES])
     assert shutil.which("g++", path=str(environment.bin)) is None
     bare = environment.run("python", TRAIN)
-    assert release == RELEASES[0] or bare.stdout.startswith(release)
+    assert release == "tests' own" or bare.stdout.startswith(release)
     counted = int(environment.run("python", TRAIN, COUNT="1").stdout.split()[-1])
     recorded = environment.run("tapelens", "record", "-o", "run.tapelens", "--", "python", TRAIN)
     assert recorded.stdout == bare.stdout

@@ -2,6 +2,7 @@
 """Finds out by experiment which saved tensors of autograd's nodes are needed for which gradients. See README.md.
 
   needs.py TABLE                      makes the table for the PyTorch that runs this
+  needs.py TABLE --like OTHER         the same for the types of nodes that matter in the table of another minor
   needs.py --check TABLE [--seed S] [--dtype D]
                                       does it all again otherwise, and lists the rows that it contradicts
 """
@@ -100,6 +101,14 @@ def seen(options):
     return evidences, runs, first
 
 
+def nodes_with_never(known):
+    return {row["node"] for row in known["rows"] if row["need"] == table.NEVER}
+
+
+def operators_of(known, nodes):
+    return {operator for row in known["rows"] if row["node"] in nodes for operator in row["operators"]}
+
+
 def make(options):
     if options.again:
         with open(options.again, "rb") as file:
@@ -110,6 +119,8 @@ def make(options):
         with open(options.keep, "wb") as file:
             pickle.dump((evidences, runs, first), file)
     rows = table.rows(merged(evidences))
+    if options.like:
+        rows = [row for row in rows if row["node"] in nodes_with_never(options.like)]
     never = [row for row in rows if row["need"] == table.NEVER]
     header = {
         "format": table.FORMAT, "torch": torch.__version__.split("+")[0], "device": "cpu", "experiments": runs,
@@ -117,6 +128,8 @@ def make(options):
                    "node_types": len({row["node"] for row in rows}), "rows": len(rows), "never_rows": len(never),
                    "never_node_types": len({row["node"] for row in never})},
         "attributes": table.attributes_of(rows)}
+    if options.like:
+        header["like"] = options.like["torch"]
     table.write(options.table, header, rows)
     print(f"{options.table}: {header['counts']}")
     return 0
@@ -148,7 +161,11 @@ def main():
     parser.add_argument("--again", metavar="FILE", help="make the rows of kept observations, without the experiment")
     parser.add_argument("--only", type=lambda text: set(text.split(",")), help="operators, with commas between them")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--like", metavar="TABLE", type=table.read,
+                        help="only the types of nodes that have rows \"never\" in another minor's table, and all operators that make them there")
     options = parser.parse_args()
+    if options.like:
+        options.only = operators_of(options.like, nodes_with_never(options.like)) & {op.name for op in op_db}
     torch.set_num_threads(1)
     return check(options) if options.check else make(options)
 
