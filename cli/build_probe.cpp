@@ -48,11 +48,11 @@ struct Torch {
 
 constexpr std::array kUnits = {"unit_observe", "unit_record", "unit_plain"};  // the longest compilation first
 constexpr int kOldestCompiler = 11;
-constexpr uint64_t kMostBytes = 1 << 20;  // that are read of a file
+constexpr uint64_t kMostBytesRead = 1 << 20;  // that are read of a file
 
 // The text of a file in PyTorch; empty if it does not exist.
 std::string text_of(const std::string& path) {
-  const auto text = trace::read_regular_file(path, kMostBytes);
+  const auto text = trace::read_regular_file(path, kMostBytesRead);
   return text ? *text : std::string();
 }
 
@@ -120,7 +120,7 @@ bool ended_well(pid_t child) {
 
 int failed(const std::string& what, const std::string& log) {
   clear_progress_line();
-  std::string output(kMostBytes, '\0');
+  std::string output(kMostBytesRead, '\0');
   std::ifstream file(log, std::ios::binary);
   file.read(output.data(), static_cast<std::streamsize>(output.size()));
   output.resize(static_cast<size_t>(file.gcount()));
