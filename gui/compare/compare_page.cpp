@@ -189,11 +189,11 @@ QWidget* ComparePage::make_pictures() {
     ContextTarget target;
     const MomentComparison* comparison = other_.comparison();
     if (comparison == nullptr || node == GroupTree::kRoot) return target;
-    // A node of several layers has no single name.
     const compare::ModuleTree& tree = comparison->modules.tree;
-    if (const std::string path = tree.path(node); tree.node(node).is_module && path.find('{') == std::string::npos)
-      target.module = visible(path);
-    if (!tree.node(node).is_module) target.group = visible(tree.node(node).name);
+    if (tree.node(node).is_module)
+      target.modules = {visible(tree.path(node))};
+    else
+      target.group = visible(tree.node(node).name);
     return target;
   });
   connect(icicle_, &IcicleView::selected, this, [this] {
@@ -244,7 +244,7 @@ ContextTarget ComparePage::target_of_group(const std::string& name, const QStrin
   ContextTarget target;
   switch (other_.by()) {
     case peak::By::module:
-      if (text::is_path(name)) target.module = visible(name);
+      if (text::is_path(name)) target.modules = {visible(name)};
       break;
     case peak::By::op:
       target.op = visible(name);

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/text/format.h"
 #include "analyzer/text/names.h"
@@ -161,6 +162,22 @@ QModelIndex FoldedRows::mapFromSource(const QModelIndex& source) const {
   return index(place_[static_cast<size_t>(source.row())], source.column());
 }
 
+std::vector<std::string> FoldedRows::modules(const Group& group) const {
+  std::set<std::string_view> paths;
+  for (const int row : group.rows) paths.insert(allocation(row).module);
+  std::vector<text::NamedRow> rows;
+  for (const std::string_view path : paths) rows.push_back({path, 0});
+  std::vector<std::string> names;
+  for (text::EqualRows& equal : text::equal_rows(rows)) names.push_back(std::move(equal.name));
+  return names;
+}
+
+std::vector<std::string> FoldedRows::modules(int row) const {
+  std::vector<std::string> names = modules(group_of(row));
+  std::erase_if(names, [](const std::string& name) { return !text::is_path(name); });
+  return names;
+}
+
 QString FoldedRows::folded_text(const Group& group, PeakTable::Column column) const {
   std::vector<std::string> texts;
   const auto shown = [&](int row) { return rows_.index(row, column).data().toString(); };
@@ -171,14 +188,10 @@ QString FoldedRows::folded_text(const Group& group, PeakTable::Column column) co
       for (const int row : group.rows) texts.push_back(holder_text(main_holder(allocation(row))));
       return visible(text::with_indices(texts));
     case PeakTable::module: {
-      std::set<std::string_view> modules;
-      for (const int row : group.rows) modules.insert(allocation(row).module);
-      std::vector<text::NamedRow> names;
-      for (const std::string_view name : modules) names.push_back({name, 0});
-      const auto equal = text::equal_rows(names);
-      // A filter may have left out some of the combinations of several indices.
-      return equal.size() == 1 ? visible(text::below(equal.front().name, table_.common_module()))
-                               : visible(text::without_indices(text::below(*modules.begin(), table_.common_module())));
+      const auto names = modules(group);
+      const std::string name =
+          names.size() == 1 ? names.front() : text::without_indices(allocation(group.rows.front()).module);
+      return visible(text::below(name, table_.common_module()));
     }
     case PeakTable::age:
     case PeakTable::step: {

@@ -5,6 +5,7 @@
 #include <QAbstractProxyModel>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "gui/models/peak_table.h"
@@ -25,6 +26,9 @@ class FoldedRows : public QAbstractProxyModel {
   bool is_open(int row) const;
   // The row is that of a group.
   void set_open(int row, bool is_open);
+  // The modules of all allocations of a group's row, equal ones as text::equal_rows() writes them. The result is empty
+  // if they are outside of modules.
+  std::vector<std::string> modules(int row) const;
   // Opens the group of a row of PeakRows, unless it is the first of its group or in none.
   void reveal(const QModelIndex& source);
 
@@ -56,6 +60,8 @@ class FoldedRows : public QAbstractProxyModel {
   void find_equal();
   void fold();
   void fold_as_layout();
+  // The modules of a group; more than one, if a filter left out some of the combinations of several indices.
+  std::vector<std::string> modules(const Group& group) const;
   QString folded_text(const Group& group, PeakTable::Column column) const;
 
   PeakTable& table_;

@@ -87,7 +87,7 @@ ModulesPage::ModulesPage(Session& session, QWidget* parent)
   add_context_menu(*view_, &session_, [](const QModelIndex& row) {
     ContextTarget target;
     target.allocation = AllocationId{row.data(ModuleTree::largest_role).toUInt()};
-    target.module = row.siblingAtColumn(ModuleTree::module).data(Qt::EditRole).toString();
+    target.modules = {row.siblingAtColumn(ModuleTree::module).data(Qt::EditRole).toString()};
     return target;
   });
   connect(phases_, &ChoiceBar::chosen, this, [this] { show_phase(); });

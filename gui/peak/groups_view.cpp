@@ -73,7 +73,7 @@ void GroupsView::add_menu(Session& session) {
       target.allocation = AllocationId{peak_->allocations[node.biggest].id};
       target.line = target_of(session, target.allocation).line;
     }
-    target.module = tree_->module_path(id);
+    target.modules = {tree_->module_path(id)};
     if (node.by == peak::By::op) {
       target.op = node.name;
     } else if (id != GroupTree::kRoot && node.by != peak::By::module) {

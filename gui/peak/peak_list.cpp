@@ -18,6 +18,7 @@
 
 #include "analyzer/text/format.h"
 #include "gui/models/folded_rows.h"
+#include "gui/models/visible_text.h"
 #include "gui/widgets/context_menu.h"
 #include "gui/widgets/table.h"
 #include "gui/widgets/theme.h"
@@ -131,8 +132,13 @@ void PeakList::add_menu(Session& session) {
   view_->addAction(open);
   add_context_menu(
       *view_, &session,
-      [&session](const QModelIndex& row) {
-        return target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+      [this, &session](const QModelIndex& row) {
+        ContextTarget target = target_of(session, AllocationId{row.data(PeakTable::allocation_role).toUInt()});
+        if (folded_->is_group(row.row())) {
+          target.modules.clear();
+          for (const std::string& module : folded_->modules(row.row())) target.modules << visible(module);
+        }
+        return target;
       },
       rows_);
 }

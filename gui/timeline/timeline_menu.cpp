@@ -22,14 +22,14 @@ ContextTarget target_of_span(const Session& session, uint32_t span) {
   const uint32_t row = picture::TrackRow::row(span);
   if (picture::TrackRow::kind(span) == picture::SpanKind::module_call) {
     const model::ModuleId module = p.module_calls.module[model::ModuleCallId{row}];
-    return {{}, gui::visible(text.string(text.module_path[module])), {}, {}};
+    return {{}, {gui::visible(text.string(text.module_path[module]))}, {}, {}};
   }
   const bool is_evaluation = picture::TrackRow::kind(span) == picture::SpanKind::evaluation;
   const model::OperatorId op =
       is_evaluation ? p.nodes.op[p.evaluations.node[model::EvaluationId{row}]] : model::OperatorId{row};
   if (!op) return {};
   return {{},
-          gui::visible(text.string(text.module_path[module_of(p, op)])),
+          {gui::visible(text.string(text.module_path[module_of(p, op)]))},
           gui::visible(text.string(p.operators.name[op])),
           peak::frame_of(text, source_frame(text, stack_of(p, text, op)))};
 }

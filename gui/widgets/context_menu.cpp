@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QMenu>
+#include <algorithm>
 
 #include "analyzer/model/attribution.h"
 #include "analyzer/model/text.h"
@@ -37,16 +38,23 @@ void filter_by(Session& session, const QString& filter) {
   session.look(next);
 }
 
-void add_filters(QMenu& menu, Session& session, const QString& kind, const QString& name) {
-  if (name.isEmpty() || name.contains(QLatin1Char('"'))) return;
-  const QString filter = session.view().filter, word = FilterWord{name, true}.typed();
-  menu.addAction(label(QObject::tr("Look at %1 %2").arg(kind), name), &session, [&session, filter, word] {
-    QStringList words{word};
-    for (const FilterWord& hidden : FilterWords(filter).left_out) words << QLatin1Char('-') + hidden.typed();
-    filter_by(session, words.join(QLatin1Char(' ')));
-  });
-  menu.addAction(label(QObject::tr("Hide %1 %2").arg(kind), name), &session,
-                 [&session, filter, word] { filter_by(session, (filter + QStringLiteral(" -") + word).trimmed()); });
+// A filter keeps rows that have all of its words, so several names can only be hidden.
+void add_filters(QMenu& menu, Session& session, const QString& kind, const QStringList& names) {
+  const auto has_word = [](const QString& name) { return !name.isEmpty() && !name.contains(QLatin1Char('"')); };
+  if (names.isEmpty() || !std::ranges::all_of(names, has_word)) return;
+  const QString filter = session.view().filter;
+  if (names.size() == 1) {
+    const QString word = FilterWord{names.front(), true}.typed();
+    menu.addAction(label(QObject::tr("Look at %1 %2").arg(kind), names.front()), &session, [&session, filter, word] {
+      QStringList words{word};
+      for (const FilterWord& hidden : FilterWords(filter).left_out) words << QLatin1Char('-') + hidden.typed();
+      filter_by(session, words.join(QLatin1Char(' ')));
+    });
+  }
+  QString hiding = filter;
+  for (const QString& name : names) hiding += QStringLiteral(" -") + FilterWord{name, true}.typed();
+  menu.addAction(label(QObject::tr("Hide %1 %2").arg(kind), names.join(QStringLiteral(", "))), &session,
+                 [&session, hiding] { filter_by(session, hiding.trimmed()); });
 }
 
 void add_line(QMenu& menu, Session& session, const report::Frame& line) {
@@ -92,7 +100,8 @@ ContextTarget target_of(const Session& session, AllocationId allocation) {
   if (session.document() == nullptr || !allocation) return {};
   const Process& p = session.subject().of.process;
   const Text& text = session.document()->text();
-  return {allocation, visible(text.string(text.module_path[module_of(p, allocation)])),
+  return {allocation,
+          {visible(text.string(text.module_path[module_of(p, allocation)]))},
           visible(text.string(called_name_of(p, text, allocation))),
           peak::frame_of(text, source_frame(text, stack_of(p, text, allocation)))};
 }
@@ -110,9 +119,10 @@ void add_target_entries(QMenu& menu, Session& session, const ContextTarget& targ
   };
   show_on(PageId::timeline, QObject::tr("Show the allocation in the timeline"));
   show_on(PageId::peak, QObject::tr("Show the allocation on the Peak page"));
-  add_filters(menu, session, QObject::tr("module"), target.module);
-  add_filters(menu, session, QObject::tr("operator"), target.op);
-  add_filters(menu, session, QObject::tr("group"), target.group);
+  const bool is_one = target.modules.size() == 1 && !target.modules.front().contains(QLatin1Char('{'));
+  add_filters(menu, session, is_one ? QObject::tr("module") : QObject::tr("modules"), target.modules);
+  add_filters(menu, session, QObject::tr("operator"), {target.op});
+  add_filters(menu, session, QObject::tr("group"), {target.group});
   if (!session.view().filter.isEmpty())
     menu.addAction(QObject::tr("Clear the filter"), &session, [&session] { filter_by(session, {}); });
   menu.addSeparator();

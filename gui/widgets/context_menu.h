@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
 #include <functional>
 
 #include "gui/models/session.h"
@@ -17,10 +18,10 @@ class IcicleView;
 // The things that a row or a place is about. Empty ones have no entry.
 struct ContextTarget {
   AllocationId allocation;
-  QString module;      // its path
-  QString op;          // name of the operator
-  report::Frame line;  // to open in an editor; empty file: none
-  QString group = {};  // another name that the filter finds: a saved field, a node, a category
+  QStringList modules;  // paths; equal ones as text::equal_rows() writes them: "Net.layers.{0-3}"
+  QString op;           // name of the operator
+  report::Frame line;   // to open in an editor; empty file: none
+  QString group = {};   // another name that the filter finds: a saved field, a node, a category
 };
 
 // The allocation with its module, operator and line.

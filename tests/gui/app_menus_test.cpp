@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "gui/models/filter_words.h"
+#include "gui/models/folded_rows.h"
 #include "gui/models/peak_table.h"
 #include "gui/models/search.h"
 #include "gui/modules/modules_page.h"
@@ -55,10 +56,12 @@ TEST_F(Menus, OfARowOfThePeakPage) {
   auto* view = view_on<QTableView>(PageId::peak);
   ASSERT_NE(view, nullptr);
   const int rows = view->model()->rowCount(), everything = window_->page(PageId::peak).table()->rowCount();
-  // A row with a module.
+  // A row with one module.
   QModelIndex row;
-  for (int at = 0; at < rows && !row.isValid(); ++at)
-    if (!view->model()->index(at, PeakTable::module).data().toString().isEmpty()) row = view->model()->index(at, 0);
+  for (int at = 0; at < rows && !row.isValid(); ++at) {
+    const QModelIndex one = view->model()->index(at, PeakTable::module);
+    if (!one.data().toString().isEmpty() && one.data(FoldedRows::count_role).toInt() == 1) row = one.siblingAtColumn(0);
+  }
   ASSERT_TRUE(row.isValid());
   view->scrollTo(row);
   const auto place_of = [&](int column) { return view->visualRect(row.siblingAtColumn(column)).center(); };
@@ -68,7 +71,8 @@ TEST_F(Menus, OfARowOfThePeakPage) {
   EXPECT_TRUE(choose(on, place_of(PeakTable::bytes), "Copy row"));
   EXPECT_EQ(clipboard(), row_text(row));
 
-  const QString module = target_of(session(), AllocationId{row.data(PeakTable::allocation_role).toUInt()}).module;
+  const QString module =
+      target_of(session(), AllocationId{row.data(PeakTable::allocation_role).toUInt()}).modules.value(0);
   EXPECT_TRUE(choose(on, place_of(PeakTable::bytes), "Hide module")) << entries_.join('\n').toStdString();
   EXPECT_EQ(this->view().filter, "-\"" + module + "\"");
   const QAbstractItemModel& all = *window_->page(PageId::peak).table();
@@ -81,6 +85,46 @@ TEST_F(Menus, OfARowOfThePeakPage) {
   EXPECT_TRUE(choose(on, {20, 10}, "Show the allocation in the timeline"));
   EXPECT_EQ(this->view().page, PageId::timeline);
   EXPECT_TRUE(this->view().allocation);
+}
+
+// The first row of equal allocations of several modules.
+QModelIndex folded_row(const QAbstractItemModel& rows) {
+  for (int at = 0; at < rows.rowCount(); ++at)
+    if (rows.index(at, PeakTable::module).data().toString().contains('{')) return rows.index(at, PeakTable::module);
+  return {};
+}
+
+TEST_F(Menus, OfEqualRowsHidesAndShowsAllTheirModules) {
+  open(synthetic_recording());
+  show(PageId::peak);
+  auto* view = view_on<QTableView>(PageId::peak);
+  ASSERT_NE(view, nullptr);
+  const QAbstractItemModel& all = *window_->page(PageId::peak).table();
+  const QModelIndex row = folded_row(*view->model());
+  ASSERT_TRUE(row.isValid());
+  const QString shown = row.data().toString();
+  const int count = row.data(FoldedRows::count_role).toInt(), everything = all.rowCount();
+  ASSERT_GT(count, 1);
+  view->scrollTo(row);
+  EXPECT_TRUE(choose(*view->viewport(), view->visualRect(row).center(), "Look at modules"));
+  EXPECT_TRUE(this->view().filter.endsWith(shown + '"')) << this->view().filter.toStdString();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return all.rowCount() < everything; }, 10'000));
+  const int of_modules = all.rowCount();
+  EXPECT_GE(of_modules, count);
+
+  EXPECT_TRUE(choose(*view->viewport(), {20, 10}, "Clear the filter"));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return all.rowCount() == everything; }, 10'000));
+  const QModelIndex again = folded_row(*view->model());
+  view->scrollTo(again);
+  EXPECT_TRUE(choose(*view->viewport(), view->visualRect(again).center(), "Hide modules"))
+      << entries_.join('\n').toStdString();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return all.rowCount() < everything; }, 10'000));
+  const QString hidden = this->view().filter.mid(1);
+  for (int at = 0; at < view->model()->rowCount(); ++at) {
+    const AllocationId allocation{view->model()->index(at, 0).data(PeakTable::allocation_role).toUInt()};
+    EXPECT_FALSE(matches(hidden, target_of(session(), allocation).modules.value(0))) << at;
+  }
+  EXPECT_EQ(all.rowCount(), everything - of_modules) << everything << ' ' << hidden.toStdString();
 }
 
 TEST_F(Menus, OfAModule) {
@@ -179,7 +223,15 @@ TEST(Filters, AQuotedWordIsAWholeName) {
   EXPECT_FALSE(matches("\"aten::add\"", "aten::addmm aten::add_"));
   EXPECT_TRUE(matches("\"saved for backward\" relu", "relu: saved for backward"));
   EXPECT_FALSE(matches("\"saved for\" -\"backward\"", "saved for backward"));
-  EXPECT_TRUE(matches("\"", "a \" b"));  // a quote without another is a word
+  EXPECT_TRUE(matches("\"layer.{0,2-5}.fc\"", "Net.layer.3.fc"));
+  EXPECT_TRUE(matches("\"layer.{0,2-5}.fc\"", "Net.layer.10.fc Net.layer.0.fc.weight"));
+  EXPECT_FALSE(matches("\"layer.{0,2-5}.fc\"", "Net.layer.1.fc Net.layer.25.fc Net.layer.fc Net.layer.3.fc2"));
+  EXPECT_FALSE(matches("-\"Net.{0-3}.heads.{0-2}\"", "Net.1.heads.2"));
+  EXPECT_TRUE(matches("-\"Net.{0-3}.heads.{0-2}\"", "Net.1.heads.3 Net.4.heads.0 SubNet.1.heads.2"));
+  EXPECT_TRUE(matches("\"a{b-1}\" \"{}\" \"{1\"", "a{b-1} {} {1"));  // no numbers: as they are
+  EXPECT_TRUE(matches("\"Net.{0-3}\"", "Net.{0-3}"));
+  EXPECT_FALSE(matches("layer.{0-3}", "layer.2"));  // without quotes
+  EXPECT_TRUE(matches("\"", "a \" b"));             // a quote without another is a word
   EXPECT_TRUE(matches("a\"b", "a\"b"));
 }
 

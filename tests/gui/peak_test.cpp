@@ -225,6 +225,13 @@ TEST(FoldedRows, AFilterLeavesPartsOfAGroup) {
   ASSERT_EQ(folded.rowCount(), 1);
   EXPECT_EQ(shown(folded, 0, PeakTable::what), "▸ x3  GeluBackward0.self");
   EXPECT_EQ(shown(folded, 0, PeakTable::module), "Net.layers.2.heads.{0-2}");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(folded.modules(0), Names{"Net.layers.2.heads.{0-2}"});
+  rows.set_filter("gelubackward0 -\"heads.0\"");
+  EXPECT_EQ(folded.modules(0), Names{"Net.layers.{0-3}.heads.{1,2}"});
+  rows.set_filter("gelubackward0 -\"layers.0.heads.0\"");
+  EXPECT_EQ(shown(folded, 0, PeakTable::module), "Net.layers.*.heads.*");
+  EXPECT_EQ(folded.modules(0), (Names{"Net.layers.0.heads.{1,2}", "Net.layers.{1-3}.heads.{0-2}"}));
   rows.set_filter("");
   EXPECT_EQ(folded.rowCount(), 3);
   table.show(nullptr);
