@@ -287,4 +287,16 @@ std::vector<Break> breaks(const TimeAxis& axis) {
   return out;
 }
 
+std::pair<int, int> between_breaks(std::span<const Break> all, int x0, int x1, int least) {
+  int begin = x0, end = x1;
+  for (const Break& one : all) {
+    if (one.x1 <= begin) continue;
+    end = std::min(one.x0, x1);
+    if (one.x0 >= x1 || end - begin >= least) break;
+    begin = one.x1;
+    end = x1;
+  }
+  return end - begin >= least ? std::pair(begin, end) : std::pair(x0, x1);
+}
+
 }  // namespace tapelens::picture

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "analyzer/model/model.h"
@@ -152,5 +154,8 @@ struct Break {
   int x0, x1;  // half open
 };
 std::vector<Break> breaks(const TimeAxis& axis);
+// For a label: the first part of the columns [x0, x1) without a break that is at least `least` wide. All of the columns
+// if there is none.
+std::pair<int, int> between_breaks(std::span<const Break> all, int x0, int x1, int least);
 
 }  // namespace tapelens::picture

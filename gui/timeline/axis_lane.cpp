@@ -43,9 +43,9 @@ QString mark_words(int64_t ns, int64_t every) {
 }
 
 struct VisibleBreak {
-  QRect band;   // over the axis, in device independent pixels
-  QRect label;  // of its length; empty: that of a longer pause is there
-  QString words;
+  QRect band;     // over the axis, in device independent pixels
+  QRect label;    // of its length; empty: that of a longer pause is there
+  QString words;  // "+4.938 s"
 };
 
 std::vector<VisibleBreak> visible_breaks(const Scene& scene, const QRect& axis, const QFontMetrics& metrics) {
@@ -55,7 +55,7 @@ std::vector<VisibleBreak> visible_breaks(const Scene& scene, const QRect& axis, 
     const int x0 = scene.left + static_cast<int>(one.x0 / scene.ratio);
     const int x1 = std::max(x0 + 1, scene.left + static_cast<int>(one.x1 / scene.ratio));
     VisibleBreak visible{QRect(x0, axis.top(), x1 - x0, axis.height()), {}, {}};
-    visible.words = time_words(Time{one.pause.end.ns - one.pause.begin.ns});
+    visible.words = QLatin1Char('+') + time_words(Time{one.pause.end.ns - one.pause.begin.ns});
     const int width = metrics.horizontalAdvance(visible.words) + 8;
     const int left = std::clamp((x0 + x1 - width) / 2, axis.left(), std::max(axis.left(), axis.right() - width));
     visible.label = QRect(left, axis.top(), width, axis.height() - 5);

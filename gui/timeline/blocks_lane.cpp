@@ -34,6 +34,7 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
   const std::vector<uint8_t>& group = scene.curve.grouping().of;
   const SearchResult* found = scene.session.found().get();
   const QFontMetrics metrics(small_font());
+  const std::vector<picture::Break> breaks = picture::breaks(scene.axis);
   std::vector<Label> labels;
   const picture::Pixel edge = pixel(theme().surface);
   blocks.visit(scene.axis, bytes, scene.columns, [&](const picture::Blocks::Rectangle& r) {
@@ -48,9 +49,11 @@ void paint_blocks(Surface& surface, const Scene& scene, const picture::ByteAxis&
     if (where.width() > 3) surface.fill(QRect(where.left(), where.top(), 1, where.height()), {edge, 0, {}});
     if (where.width() < kLabelWidth * ratio || where.height() < metrics.height() * ratio) return;
     if (labels.size() >= kMostLabels || is_dimmed) return;
+    // The bands of pauses are drawn over the blocks.
+    const auto [x0, x1] = picture::between_breaks(breaks, r.x0, r.x1, static_cast<int>(kLabelWidth * ratio));
     labels.push_back({r.allocation,
-                      QRect(static_cast<int>(where.left() / ratio) + 4, static_cast<int>(where.top() / ratio),
-                            static_cast<int>(where.width() / ratio) - 8, static_cast<int>(where.height() / ratio)),
+                      QRect(static_cast<int>((area.left() + x0) / ratio) + 4, static_cast<int>(where.top() / ratio),
+                            static_cast<int>((x1 - x0) / ratio) - 8, static_cast<int>(where.height() / ratio)),
                       QColor(scene.grounds[g].pixel)});
   });
   QPainter& p = surface.painter();

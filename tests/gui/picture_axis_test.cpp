@@ -166,6 +166,20 @@ TEST(PictureAxisWithoutPauses, BusyTimeHasTheWidthAndPausesABreakEach) {
   EXPECT_EQ(breaks(doubled)[0].x1 - breaks(doubled)[0].x0, 56);
 }
 
+TEST(PictureAxisWithoutPauses, ALabelIsBesideTheBreaks) {
+  const std::vector<Break> all{{{}, 0, 20}, {{}, 100, 120}, {{}, 125, 150}};
+  const auto part = [&](int x0, int x1, int least) { return between_breaks(all, x0, x1, least); };
+  EXPECT_EQ(part(0, 200, 60), (std::pair(20, 100)));
+  EXPECT_EQ(part(30, 200, 60), (std::pair(30, 100)));
+  EXPECT_EQ(part(60, 300, 60), (std::pair(150, 300)));
+  EXPECT_EQ(part(110, 300, 60), (std::pair(150, 300)));
+  EXPECT_EQ(part(105, 160, 40), (std::pair(105, 160)));  // no part is so wide
+  EXPECT_EQ(part(0, 90, 60), (std::pair(20, 90)));
+  EXPECT_EQ(part(2, 15, 10), (std::pair(2, 15)));
+  EXPECT_EQ(part(200, 300, 60), (std::pair(200, 300)));
+  EXPECT_EQ(between_breaks({}, 10, 20, 5), (std::pair(10, 20)));
+}
+
 TEST(PictureAxisWithoutPauses, ARangeWithinAPauseIsEven) {
   const Bursts bursts;
   const TimeScale scale(bursts.whole(), bursts.pauses);
