@@ -31,7 +31,7 @@ def framed(page, folder, size):
         return pathlib.Path(page)
     inside = html.escape(pathlib.Path(page).read_text(encoding="utf-8"), quote=True)
     frame = folder / "framed.html"
-    frame.write_text(f'<!doctype html><body style="margin: 0"><iframe width="{size[0]}" height="{size[1]}" style="border: 0" '
+    frame.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin: 0"><iframe width="{size[0]}" height="{size[1]}" style="border: 0" '
                      f'srcdoc="{inside}"></iframe></body>', encoding="utf-8")
     return frame
 

@@ -134,6 +134,7 @@ def test_it_is_readable_at_this_size(compared, tmp_path, size, options):
       out.width = [innerWidth, document.documentElement.scrollWidth];
       out.ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
       out.smallest = Math.min(...[...document.querySelectorAll("p, td, li, button, text")].map((one) => parseFloat(getComputedStyle(one).fontSize)));
+      out.cut = [...document.querySelectorAll(".groups, #findings")].filter((one) => one.scrollWidth > one.clientWidth).length;
       // WCAG 2: the contrast of each label in the picture with its box.
       const light = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
         .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
@@ -147,3 +148,4 @@ def test_it_is_readable_at_this_size(compared, tmp_path, size, options):
     assert (max(out["ground"][:3]) < 64) == bool(options)
     assert out["smallest"] >= 12
     assert out["contrast"] >= 4.5
+    assert out["cut"] == 0, "no column has to be scrolled to"

@@ -208,6 +208,11 @@ def test_pauses_are_narrow_and_every_axis_has_its_labels(target, tmp_path):
       out.kinds = [...list.options].map((option) => option.value);
       await rest();
       const drawn = [picture()];
+      const {fillText} = CanvasRenderingContext2D.prototype, said = new Set();
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        said.add(text);
+        fillText.call(this, text, ...place);
+      };
       for (const kind of ["time", "events", "pauses"]) {
         list.value = kind;
         list.dispatchEvent(new Event("change"));
@@ -232,12 +237,15 @@ def test_pauses_are_narrow_and_every_axis_has_its_labels(target, tmp_path):
         for (let i = 0; i < 9; ++i) axis.zoom(time, 0.5);
         out[kind].all = [axis.view.from, axis.view.to];
       }
+      out.lengths = [...said].filter((text) => text.startsWith("+"));
       out.same = drawn[0] === drawn[3];
       out.different = new Set(drawn).size;
     """)
     pauses = out["curve"]["pauses"]["all"]
     assert out["kinds"] == ["pauses", "time", "events"] and out["same"] and out["different"] == 3
     assert sum(end - begin > 2.9e9 for begin, end in pauses) >= 3
+    assert out["lengths"], "a length is not a time"
+    assert {float(text[1:-2]) for text in out["lengths"] if text.endswith(" s")} <= {round((end - begin) / 1e9, 3) for begin, end in pauses}
     for kind in out["kinds"]:
         got = out[kind]
         assert got["width"] == pytest.approx(1000) and got["monotone"] and got["error"] < 1000 and got["apart"], kind
@@ -277,17 +285,29 @@ def test_a_hostile_recording_is_text(target, tmp_path):
 
 @pytest.mark.parametrize(("size", "options"), [((1280, 900), ()), ((390, 844), ()), ((1280, 900), ("--blink-settings=preferredColorScheme=0",))])
 def test_it_is_readable_at_this_size(recorded, tmp_path, size, options):
-    """No element is wider than the screen. The background follows the system's colour scheme."""
+    """No element is wider than the screen, and no letter is smaller than 12 pixels. A picture's labels do not overlap.
+    The background follows the system's colour scheme."""
     _, page = recorded
     out, _ = chromium.act(page, tmp_path, """
       out.width = [innerWidth, document.documentElement.scrollWidth];
       out.ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
-      out.smallest = Math.min(...[...document.querySelectorAll("p, td, li, button, text")].map((one) => parseFloat(getComputedStyle(one).fontSize)));
+      const sizeOf = (one) => parseFloat(getComputedStyle(one).fontSize) * (one.getScreenCTM?.().a ?? 1);
+      out.smallest = Math.min(...[...document.querySelectorAll("p, td, li, button, text")].map(sizeOf));
+      const boxes = [...document.querySelectorAll("#fit-curve text")].map((one) => one.getBoundingClientRect());
+      out.overlaps = boxes.filter((a, i) => boxes.slice(i + 1).some((b) =>
+        a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length;
+      const table = document.getElementById("fit-table");
+      out.table = [table.scrollWidth, table.clientWidth];
+      const middle = (one) => (one.getBoundingClientRect().top + one.getBoundingClientRect().bottom) / 2;
+      out.axis = middle(document.getElementById("axis")) - middle(document.querySelector("label[for=axis]"));
     """, size=size, options=options)
     assert out["width"][0] == size[0]
     assert out["width"][1] <= size[0]
     assert (max(out["ground"][:3]) < 64) == bool(options)
-    assert out["smallest"] >= 12
+    assert out["smallest"] >= 11.9
+    assert out["overlaps"] == 0
+    assert out["table"][0] <= out["table"][1], "every column of the choices is visible"
+    assert abs(out["axis"]) < 5, "the list is beside its label"
 
 
 def test_the_data_is_json_with_every_byte(recorded):

@@ -1,7 +1,7 @@
 // Memory against added time: the choices of `tapelens run --fit`, as a curve and a table. page.js calls it with its data
 // and helpers.
 "use strict";
-function startFit(data, $, { element, table, bytesText }) {
+function startFit(data, $, { element, table, breakable, bytesText }) {
   const fit = data.fit;
   $("fit-section").hidden = fit === null;
   if (fit === null) return;
@@ -11,7 +11,9 @@ function startFit(data, $, { element, table, bytesText }) {
     made.append(...children);
     return made;
   };
-  const WIDTH = 720, HEIGHT = 240, LEFT = 64, RIGHT = 40, TOP = 28, BOTTOM = 44;
+  // As wide as the page, so that a phone's letters are not scaled down.
+  const WIDTH = Math.min(720, Math.max(280, $("fit-curve").clientWidth)), HEIGHT = 240;
+  const LEFT = 64, RIGHT = 40, TOP = 28, BOTTOM = 44, PARTS = WIDTH < 500 ? 2 : 4;
   const points = fit.points;
   const most = points[0].bytes, slowest = Math.max(0.01, ...points.map(({ added }) => added));
   const x = (bytes) => LEFT + ((WIDTH - LEFT - RIGHT) * bytes) / most;
@@ -19,11 +21,11 @@ function startFit(data, $, { element, table, bytesText }) {
   const percent = (part) => `${(100 * part).toFixed(slowest < 0.1 ? 1 : 0)} %`;
 
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${fit.time} for less ${fit.memory}; the table below has the same values` });
-  for (let i = 0; i <= 4; ++i) {
-    const bytes = (most * i) / 4, added = (slowest * i) / 4;
+  for (let i = 0; i <= PARTS; ++i) {
+    const bytes = (most * i) / PARTS, added = (slowest * i) / PARTS;
     picture.append(svg("line", { class: "grid", x1: x(bytes), x2: x(bytes), y1: TOP, y2: HEIGHT - BOTTOM }),
       svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(added), y2: y(added) }),
-      svg("text", { x: x(bytes), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, bytesText(bytes)),
+      svg("text", { x: x(bytes), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, bytesText(bytes)),
       svg("text", { x: LEFT - 6, y: y(added) + 4, "text-anchor": "end" }, percent(added)));
   }
   picture.append(svg("text", { x: LEFT, y: 14 }, fit.time), svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, fit.memory));
@@ -35,7 +37,7 @@ function startFit(data, $, { element, table, bytesText }) {
 
   const cells = ({ name, bytes, added_text: added, layers, command }) => [
     name, bytesText(bytes), added,
-    element("span", {}, ...layers.map((layer) => element("div", {}, layer)), command ? element("code", {}, command) : ""),
+    element("span", {}, ...layers.map((layer) => element("div", {}, ...breakable(layer))), command ? element("code", {}, command) : ""),
   ];
   const rows = table([["choice", false], [fit.memory, true], [fit.time, true], ["recomputed or encoded saves, and the line to type", false]],
     points.map((point) => ({ cells: cells(point) })));
@@ -53,6 +55,7 @@ function startFit(data, $, { element, table, bytesText }) {
     choose(distances.indexOf(Math.min(...distances)));
   });
   bodies.forEach((row, i) => row.addEventListener("pointerenter", () => choose(i)));
+  picture.style.maxWidth = `${WIDTH}px`;
   $("fit-curve").append(picture);
   $("fit-table").append(rows);
   $("fit-note").textContent = fit.note;

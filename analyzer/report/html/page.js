@@ -51,7 +51,7 @@
     ? [0, ...numbers.map((number) => number * axis.view.unit), axis.place(end)] : times.map((time) => axis.place(time)));
   const xOf = (u, time) => Math.round(u.valToPos(axis.place(time), "x", true));
 
-  // A band with torn edges, and below it the length of the pause, unless that of a longer one is there.
+  // A band with torn edges, and below it the length of the pause, "+4.938 s", unless that of a longer one is there.
   function drawBreaks(u) {
     const { ctx, bbox } = u, px = devicePixelRatio, labels = [];
     ctx.font = `${12 * px}px system-ui, "DejaVu Sans", sans-serif`;
@@ -80,7 +80,7 @@
         for (let y = bbox.top, side = -2; y <= bbox.top + bbox.height; y += 6 * px, side = -side) ctx.lineTo(x + side * px, y);
         ctx.stroke();
       }
-      const text = timeText(to - from), half = ctx.measureText(text).width / 2 + 3 * px;
+      const text = `+${timeText(to - from)}`, half = ctx.measureText(text).width / 2 + 3 * px;
       labels.push({ text, half, length: to - from, x: Math.min(Math.max((left + right) / 2, bbox.left + half), bbox.left + bbox.width - half) });
     }
     ctx.fillStyle = colorOf("--text");
@@ -235,10 +235,10 @@
       $("curve-tools").append(element("button", { type: "button", "aria-label": label, onclick: act }, name));
     }
     const kinds = Object.entries(axes).map(([kind, name]) => element("option", { value: kind }, name));
-    $("curve-tools").append(element("label", { for: "axis" }, "Axis"), element("select", { id: "axis", onchange: () => {
+    $("curve-tools").append(element("span", { class: "tools" }, element("label", { for: "axis" }, "Axis"), element("select", { id: "axis", onchange: () => {
       makeCurveAxis($("axis").value);
       showAxis();
-    } }, ...kinds));
+    } }, ...kinds)));
     for (const role of shownRoles.toReversed()) {
       $("legend").append(element("li", {}, swatch(role), data.roles[role].label, element("span", {}, "")));
     }
@@ -533,7 +533,7 @@
   startIcicle();
   startFindings();
   startFailure();
-  startFit(data, $, { element, table, bytesText });
+  startFit(data, $, { element, table, breakable, bytesText });
   startTables();
   startPage();
 })();

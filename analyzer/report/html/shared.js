@@ -62,6 +62,8 @@ function table(columns, rows) {
       ...cells.map((cell, i) => element("td", { class: columns[i][1] ? "number" : "" }, cell))));
   return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
 }
+// A dotted path that wraps behind its dots.
+const breakable = (path) => path.split(/(?<=\.)/).flatMap((part, i) => (i > 0 ? [element("wbr"), part] : [part]));
 const more = (count, what) => (count > 0 ? element("p", { class: "faint" }, `and ${countText(count)} more ${what}`) : "");
 const bar = (part) => element("span", { class: "bar", style: `width: ${Math.max(0.5, 100 * part).toFixed(1)}%` });
 
