@@ -293,8 +293,10 @@ Json failure_json(const Report& r) {
                                        (way.rewrites.empty() ? "" : ", as predicted")},
                       {"commands", first_of(way_commands(r, way), kMostRemarks, command)}});
     }
-    for (const std::string& one : whole_run_commands(r, of)) {
-      commands.push_back({{"command", shown(one)}, {"why", "the changes that make the whole run fit"}});
+    if (const auto of_whole = whole_run_commands(r, of); !of_whole.empty()) {
+      commands.push_back({{"command", shown(of_whole.front())},
+                          {"why", "a recording of the whole run, on a simulated GPU with more memory"}});
+      commands.push_back({{"command", shown(of_whole.back())}, {"why", "the changes that make the whole run fit"}});
     }
     if (const std::string run = run_fit_command(r, of); !run.empty()) {
       commands.push_back(
