@@ -54,7 +54,7 @@ inline constexpr std::array<DiffFormat, 4> kDiffFormats = {
 std::string signed_text(Bytes bytes);
 // "19.0 MiB -> 35.0 MiB (+16.0 MiB, +84.2 %)"; "19.0 MiB, the same"
 std::string change_text(Metric metric, int64_t before, int64_t after);
-// "saved for backward"
+// "saved peak": the most that was saved at any time, which may be another than that of the peak
 std::string figure_name(Metric metric);
 // The groups of a key without those that are the same; a category has its name in the report.
 std::vector<ComparedGroup> changed_groups(const ComparedDevice& device, By by);

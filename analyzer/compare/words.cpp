@@ -34,7 +34,7 @@ std::string change_text(Metric metric, int64_t before, int64_t after) {
 }
 
 std::string figure_name(Metric metric) {
-  return metric == Metric::saved         ? "saved for backward"
+  return metric == Metric::saved         ? "saved peak"
          : metric == Metric::allocations ? "allocations a step"
                                          : metric_name(metric);
 }
