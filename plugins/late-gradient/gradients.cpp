@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "analyzer/check/backwards.h"
@@ -74,7 +75,15 @@ StackId backward_stack(const Context& context, AllocationId gradient) {
   return stack ? stack : place_of(context, gradient).stack;
 }
 
+// Without FSDP2, parameters of equal names are those of several models, as in a GAN.
+bool has_fsdp(const Text& text) {
+  return std::ranges::any_of(text.frame_file.ids(), [&](FrameId frame) {
+    return text.string(text.frame_file[frame]).find("/torch/distributed/fsdp/") != std::string_view::npos;
+  });
+}
+
 std::vector<Whole> whole_gradients(const Context& context) {
+  if (!has_fsdp(context.text)) return {};
   const Process& p = context.process;
   std::unordered_map<uint32_t, Bytes> shard_of;       // by name: the smallest parameter
   std::unordered_map<uint32_t, StringId> parameters;  // by allocation: its name

@@ -25,7 +25,7 @@ struct Whole {
 };
 
 // In the order of allocations. A gradient is unsharded if it has at least twice the bytes of the smallest parameter of
-// its name.
+// its name. Empty without FSDP2.
 std::vector<Whole> whole_gradients(const Context& context);
 
 // The line that called the gradient's backward. All gradients of a model are one finding.

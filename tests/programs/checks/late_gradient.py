@@ -87,6 +87,20 @@ def clipped():
         optimizer.zero_grad()
 
 
+@positive(severity="info", title="gradients stay allocated until optimizer.step()")
+def models_of_equal_names():
+    """Parameters of one name and of several sizes are no shards of each other."""
+    torch.manual_seed(0)
+    small, large = nn.Sequential(nn.Linear(64, 256)), nn.Sequential(nn.Linear(1024, 1024))
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (small, large)]
+    for _ in range(3):
+        large(torch.randn(BATCH, 1024)).square().mean().backward()
+        small(torch.randn(BATCH, 64)).square().mean().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 @negative
 def few_weights():
     """Gradients that are small compared with the activations."""
