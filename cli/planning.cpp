@@ -34,6 +34,7 @@ constexpr std::chrono::minutes kLimit{10};  // of each run
 const char* const kSmall = "planned";
 const char* const kRoomy = "roomy";
 constexpr uint64_t kRoomyBytes = uint64_t{1} << 40;
+constexpr uint64_t kLeastSize = uint64_t{1} << 20;  // a smaller size has no unit, or the wrong one
 constexpr uint64_t kRounding = uint64_t{64} << 20;  // for the memory of a GPU
 
 std::string kept_text(const KeptPlan& kept) {
@@ -138,7 +139,11 @@ void add_fit_option(CLI::App& sub, std::string& size) {
 uint64_t size_to_fit(const std::string& text, const std::optional<simulated::GpuSettings>& gpu) {
   if (text == "gpu") return size_of_gpu(gpu);
   const auto bytes = parse_bytes(text);
-  if (!bytes || *bytes == 0) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB, or gpu");
+  if (!bytes) throw CLI::ValidationError("--fit", "'" + text + "' is not a size, like 24GiB, or gpu");
+  if (*bytes < kLeastSize) {
+    const std::string shown = text::bytes_text(model::Bytes{static_cast<int64_t>(*bytes)});
+    throw CLI::ValidationError("--fit", "'" + text + "' is " + shown + ": give a size with its unit, like 24GiB");
+  }
   return *bytes;
 }
 

@@ -90,6 +90,8 @@ def test_the_choice_of_rewrites_is_the_commands():
     run = harness.bare([harness.BINARY, "run", "--fit", "1GiB", "--apply", "bitwise", "--", *PROGRAM])
     assert run.code == 2 and "--fit" in run.stderr
     assert harness.bare([harness.BINARY, "run", "--fit", "much", "--", *PROGRAM]).code == 2
+    without_unit = harness.bare([harness.BINARY, "run", "--fit", "24", "--", *PROGRAM])
+    assert without_unit.code == 2 and "'24' is 24 B: give a size with its unit, like 24GiB" in without_unit.stderr
 
 
 def small_program(folder):
