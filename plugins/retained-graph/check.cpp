@@ -174,7 +174,8 @@ class RetainedGraph final : public Check {
   std::string fix_text(const Context& context, const Group& group) const {
     switch (group.variant) {
       case kCarried:
-        return "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach()";
+        return "carry a detached tensor: total += loss.detach() (or loss.item()), state = state.detach(), or each "
+               "element of a tuple of states";
       case kGradients:
         return "use torch.autograd.grad(loss, parameters, create_graph=True), which does not write .grad, or set "
                "p.grad = None after the last use; leave out create_graph=True if nothing is differentiated twice";
