@@ -124,7 +124,8 @@ void BeforeAfter::paint_peak(QPainter& painter, const QRectF& area, const Peak& 
   const bool is_right = x + size + wide < area.right();
   QRectF place(is_right ? x + size + kGap / 2.0 : x - size - kGap / 2.0 - wide,
                is_below ? y + size / 2 : y - high - size / 2, wide, high);
-  place.moveTop(std::clamp(place.top(), 0.0, area.bottom() - high));
+  // The legend is above the area.
+  place.moveTop(std::clamp(place.top(), area.top(), area.bottom() - high));
   QColor ground = theme().window;
   ground.setAlpha(215);
   painter.fillRect(place, ground);

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QImage>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QSvgRenderer>
 
 #include "analyzer/report/advice_text.h"
@@ -51,6 +52,19 @@ TEST_F(Card, SaysThePeakNowAndThenAndTheFixesInTheirOrder) {
     ++said;
   }
   EXPECT_GT(said, 0);
+}
+
+TEST_F(Card, ThePeakOfTheCurveIsBelowTheLegend) {
+  const QString text = drawing();
+  const auto place = [&](const QString& color, const QString& words) {
+    const QRegularExpression line("<text fill=\"" + color + "\"[^>]* y=\"([0-9.]+)\"[^>]*>" +
+                                  QRegularExpression::escape(words) + "</text>");
+    const auto found = line.match(text);
+    EXPECT_TRUE(found.hasMatch()) << words.toStdString();
+    return found.captured(1).toDouble();
+  };
+  EXPECT_GE(place(theme().peak.name(), bytes_words(advice().peak_before)) - place(theme().faint.name(), "recorded"),
+            15);
 }
 
 TEST_F(Card, OfWhatIsTickedHasThePeakWithoutItAlone) {
