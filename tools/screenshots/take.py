@@ -34,7 +34,7 @@ def reduced(picture):
 
 
 def save_card(recording, path):
-    subprocess.run([harness.BINARY.parent / "tapelens-gui", recording, "--export-card", path], check=True)
+    subprocess.run([harness.BINARY.parent / "tapelens-gui", recording, "--export-card", path, "--force"], check=True)
     reduced(Image.open(path).convert("RGB").resize(CARD, Image.Resampling.LANCZOS)).save(path, optimize=True)
     size = path.stat().st_size
     assert size < LARGEST, f"{path}: {size} bytes"
@@ -125,8 +125,8 @@ def main():
             window.click(300, 522)  # a row
             window.save(folder / "peak.png")
             window.key("ctrl+3")
-            window.click(20, 307)  # opens the first entry
-            window.click(41, 307)  # its box
+            window.click(20, 287)  # opens the first entry
+            window.click(41, 287)  # its box
             window.save(folder / "advice.png")
             window.key("ctrl+4")
             window.save(folder / "steps.png")
