@@ -173,7 +173,10 @@ void PeakList::restrict_to(const QString& name, std::vector<bool> shown) {
 QString PeakList::filter() const { return filter_->text(); }
 
 void PeakList::set_filter(const QString& filter) {
-  if (filter != filter_->text()) filter_->setText(filter);
+  {
+    const QSignalBlocker quiet(this);  // the user did not type it
+    if (filter != filter_->text()) filter_->setText(filter);
+  }
   rows_->set_filter(filter);
   count();
 }
