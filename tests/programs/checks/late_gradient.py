@@ -87,7 +87,7 @@ def clipped():
         optimizer.zero_grad()
 
 
-@positive(severity="info", title="gradients stay allocated until optimizer.step()")
+@positive(bytes=4 * (1024 * 1024 + 1024), severity="info", title="gradients stay allocated until optimizer.step()")
 def models_of_equal_names():
     """Parameters of one name and of several sizes are no shards of each other."""
     torch.manual_seed(0)
