@@ -65,7 +65,7 @@ for _ in range(int(__import__("sys").argv[1])):
 
 
 def processor_time(process):
-    """Of the process itself, without its children."""
+    """The processor time of a process without its children, in seconds."""
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -99,7 +99,7 @@ class Top(Observer):
         super().__init__()
 
     def read(self):
-        end = b"\033[?2026l"  # of a screen
+        end = b"\033[?2026l"  # the end of a screen
         text = b""
         while self.process.poll() is None:
             if not select.select([self.main], [], [], 0.05)[0]:
@@ -188,7 +188,7 @@ def drain(terminal):
         while os.read(terminal, 1 << 16):
             pass
     except OSError:
-        pass  # nobody has the terminal any more
+        pass  # the terminal is closed
 
 
 def allocation_lags(observer, count):

@@ -29,8 +29,8 @@ std::optional<uint64_t> parse_peak(std::string_view text);
 // Joins words with a separator.
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 
-// "x.h:5:3: error: 'y' was not declared": the first error in the output of a compiler or linker, in English. If there
-// is none, as in the output of Python, the last line; empty if the output is empty.
+// The first error in the English output of a compiler or linker: "x.h:5:3: error: 'y' was not declared". Without an
+// error, as in the output of Python, it is the last line. Empty if the output is empty.
 std::string first_error(std::string_view output);
 
 // The most similar word, if one is similar enough.
