@@ -135,7 +135,7 @@ class Attachment {
   std::string script(const AttachOptions& options, const trace::RecordingOptions& recording) const;
   std::string end_script() const;
   // Waits for the answer of a script, and returns it. It returns nothing if the process ended or the user gave up.
-  // `what` is the script's purpose.
+  // The caller names the purpose of the script in `what`.
   std::optional<std::string> wait_for_answer(std::string_view what, bool& is_cancelled) const;
 
   const RunningPython& process_;

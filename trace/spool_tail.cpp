@@ -214,7 +214,7 @@ bool SpoolTail::read_block(int file, Block& block, bool is_older, SpoolVisitor& 
 }
 
 bool SpoolTail::pass_records(Block& block, const std::vector<uint64_t>& words, bool is_older, SpoolVisitor& to) {
-  Piece* piece = nullptr;  // of the block's present lane
+  Piece* piece = nullptr;  // the piece that the block's current lane fills
   for (size_t at = 0; at < words.size();) {
     const auto* record = reinterpret_cast<const RecordHeader*>(&words[at]);
     if (record->words == 0 || record->words > words.size() - at || !is_whole(record, size_t{record->words} * 8))

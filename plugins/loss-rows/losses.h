@@ -15,7 +15,7 @@ struct LossByRows {
   AllocationId kept;                        // the logits, or the source of the cast that made them
   std::vector<AllocationId> never_made;     // matrices
   AllocationId gradient;                    // of `kept`
-  Time backward_begins, gradient_is_there;  // times of their evaluations
+  Time backward_begins, gradient_is_there;  // begin and end of the evaluations that make it
   plugins::loss_rows::MatrixSize size;
 };
 

@@ -32,7 +32,7 @@ class UnneededSave final : public Rewrite {
            StandIn::has_room(save.tensor.device(), save.tensor.storage().nbytes());
   }
   void install(const OperatorHost&) const override {
-    if (!table_) skipped(kRewrite.id, kRewrite.level, {}, "there is no table of needs for this PyTorch", 0);
+    if (!table_) skipped(kRewrite.id, kRewrite.level, {}, "Tapelens has no table of needs for this PyTorch", 0);
   }
   std::unique_ptr<Encoding> encode(const Save& save) const override {
     return std::make_unique<StandIn>(save.tensor, settings().poison);

@@ -6,7 +6,7 @@ import sys
 
 
 def ids_of_kinds(kind):
-    """Of the class and all classes that derive from it. A comparison of classes could run code of a metaclass."""
+    """Returns the ids of a class and of all classes that derive from it. A comparison of classes could run code of a metaclass."""
     kinds, ids = [kind], set()
     for one in kinds:
         if id(one) not in ids:

@@ -106,7 +106,7 @@ class StorageVersion final : public versions::Version, public std::enable_shared
   void free_memory();
   // The storage is gone: nothing must come back for it.
   void without_copy() noexcept;
-  StorageVersionPtr weight_of_copy() const;  // null: it is gone, or the version is no copy
+  StorageVersionPtr weight_of_copy() const;  // null if the weight is gone, or if this is not a copy
   // A weight whose copies have several readers.
   bool has_reused_copies() const { return has_reused_copies_.load(std::memory_order_relaxed); }
   void set_reused_copies() { has_reused_copies_.store(true, std::memory_order_relaxed); }
