@@ -139,6 +139,10 @@ class Program {
   void put(Lane& lane, Record record, const void* tail = nullptr, size_t bytes = 0) {
     const size_t size = (sizeof(Record) + bytes + 7) / 8 * 8;
     record.header.words = static_cast<uint16_t>(size / 8);
+    if (bytes == 0) {
+      events_ += lane.write(record) && is_event(record.header.kind);
+      return;
+    }
     auto* place = static_cast<std::byte*>(lane.reserve(size));
     if (place == nullptr) return;
     std::memcpy(place, &record, sizeof(record));
@@ -157,9 +161,9 @@ class Program {
     put(main_, EventRecord{header<EventRecord>(kind, flags, id), tick()});
   }
   void op(Lane& lane, uint32_t name, std::span<const uint64_t> inputs, uint32_t stack, uint64_t sequence_nr) {
-    put(lane,
+    events_ += lane.write(
         OperatorRecord{header<OperatorRecord>(RecordKind::operator_begin, 0, name), tick(), sequence_nr, stack, 0},
-        inputs.data(), inputs.size_bytes());
+        inputs);
   }
   void end_op(Lane& lane) { put(lane, EventRecord{header<EventRecord>(RecordKind::operator_end, 0, 0), tick()}); }
   uint64_t allocate(Lane& lane, uint64_t bytes) {

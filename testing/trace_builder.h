@@ -12,12 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -94,6 +97,11 @@ class SpoolBuilder {
     return *this;
   }
   uint64_t now() const { return now_; }  // time of the last event
+  // From here on with the clock of a recorded process, so that events have their short forms. Call it first.
+  SpoolBuilder& as_recorded() {
+    is_as_recorded_ = true;
+    return *this;
+  }
 
   // ---- interned records, without duplicates
   uint32_t string(std::string_view text) {
@@ -349,6 +357,7 @@ class SpoolBuilder {
   SpoolBuilder& raw(Record record, const void* tail = nullptr, size_t bytes = 0) {
     const size_t size = (sizeof(Record) + bytes + 7) / 8 * 8;
     record.header.words = static_cast<uint16_t>(size / 8);
+    if (is_as_recorded_ && write_as_recorded(record, tail, bytes)) return *this;
     auto* place = static_cast<std::byte*>(lane_->reserve(size));
     if (place == nullptr) return *this;
     std::memset(place, 0, size);
@@ -388,7 +397,21 @@ class SpoolBuilder {
     if (error != 0) throw std::runtime_error(path + ": " + std::strerror(error));
     thread(1);
   }
-  uint64_t tick() { return now_ += 10; }
+  uint64_t tick() {
+    now_ += 10;
+    if (is_as_recorded_) now_ = std::max(now_, ticks_now());
+    return now_;
+  }
+  template <class Record>
+  bool write_as_recorded(const Record& record, const void* tail, size_t bytes) {
+    if constexpr (std::is_same_v<Record, OperatorRecord>) {
+      return lane_->write(record, std::span(static_cast<const uint64_t*>(tail), bytes / sizeof(uint64_t)));
+    } else if constexpr (std::is_same_v<Record, InputViewsRecord>) {
+      return lane_->write(record, std::span(static_cast<const InputView*>(tail), bytes / sizeof(InputView)));
+    } else {
+      return bytes == 0 && lane_->write(record);
+    }
+  }
   SpoolBuilder& begin(RecordKind kind, uint8_t flags, uint32_t id) {
     return raw(NamedEventRecord{header<NamedEventRecord>(kind, flags, id), tick()});
   }
@@ -406,13 +429,16 @@ class SpoolBuilder {
   static std::string key(const std::vector<uint32_t>& words) {
     return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t)};
   }
-  // One tick is one nanosecond, and the recording began at tick 0: sets every anchor in the file accordingly.
+  // One tick is one nanosecond, and the recording began at tick 0, or with as_recorded() at its first tick: sets every
+  // anchor in the file accordingly.
   void set_clock() {
     constexpr uint64_t kFar[2] = {uint64_t{1} << 40, uint64_t{1} << 40};
     constexpr uint64_t kZero[2] = {0, 0};
     const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-    const auto put = [&](size_t offset, const void* bytes, size_t count) {
-      if (pwrite(file, bytes, count, static_cast<off_t>(offset)) != static_cast<ssize_t>(count))
+    const auto put = [&](int of, size_t offset, const uint64_t* anchor) {
+      uint64_t ticks[2] = {anchor[0], anchor[1]};
+      if (is_as_recorded_ && pread(of, ticks, 8, static_cast<off_t>(offset)) == 8) ticks[1] = ticks[0];
+      if (pwrite(of, ticks, 16, static_cast<off_t>(offset)) != 16)
         ADD_FAILURE() << "the clock of " << path_ << " could not be set";
     };
     // Does not touch blocks whose space was released.
@@ -424,13 +450,14 @@ class SpoolBuilder {
         uint32_t magic = 0;
         if (at + kBlockBytes > static_cast<uint64_t>(facts.st_size)) return;
         if (pread(of, &magic, sizeof(magic), static_cast<off_t>(at)) != sizeof(magic) || magic == 0) continue;
-        if (pwrite(of, kFar, 16, static_cast<off_t>(at + offsetof(BlockHeader, anchor_ticks))) != 16)
-          ADD_FAILURE() << "the clock of " << path_ << " could not be set";
+        put(of, at + offsetof(BlockHeader, anchor_ticks), kFar);
       }
     };
-    put(offsetof(SpoolHeader, epoch_ns), kZero, 8);
-    put(offsetof(SpoolHeader, start_ticks), kZero, 16);
-    put(offsetof(SpoolHeader, end_ticks), kFar, 16);
+    uint64_t epoch[2] = {0, 0};
+    if (is_as_recorded_ && pread(file, epoch, 8, offsetof(SpoolHeader, start_ticks)) != 8) epoch[0] = 0;
+    if (pwrite(file, epoch, 8, offsetof(SpoolHeader, epoch_ns)) != 8) ADD_FAILURE() << path_;
+    put(file, offsetof(SpoolHeader, start_ticks), kZero);
+    put(file, offsetof(SpoolHeader, end_ticks), kFar);
     uint64_t claimed = 0;
     if (pread(file, &claimed, sizeof(claimed), offsetof(SpoolHeader, claimed_blocks)) != sizeof(claimed)) claimed = 0;
     set_anchors(file, claimed);
@@ -447,6 +474,7 @@ class SpoolBuilder {
   std::vector<std::unique_ptr<Lane>> lanes_;
   Lane* lane_ = nullptr;
   uint64_t now_ = 0;
+  bool is_as_recorded_ = false;
   Ids strings_, frames_, stacks_, layouts_, modules_, devices_;
 };
 

@@ -21,7 +21,7 @@ namespace tapelens::trace {
 // The version of the spool. A reader accepts its own major version with its own or an older minor version. A new kind,
 // field or flag raises the minor version; a change that an older reader would misread raises the major. Before 0.2
 // nodes were shorter.
-inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 10, kOldestSpoolMinor = 2;
+inline constexpr uint16_t kSpoolMajor = 0, kSpoolMinor = 11, kOldestSpoolMinor = 2;
 
 // Events that the program itself marks (profiler/inject/mark.h). kProgramStep is an optimizer step without an
 // optimizer: it is a step border, and from then on the only kind of border. kProgramStart is a range of length 0:
@@ -92,6 +92,12 @@ struct RecordHeader {
   uint16_t words;
   uint32_t id;
 };
+
+// Bit 7 of a kind: the short form of that event (short_form.h).
+inline constexpr uint8_t kShortKind = 0x80;
+constexpr bool is_short(RecordKind kind) { return (static_cast<uint8_t>(kind) & kShortKind) != 0; }
+constexpr RecordKind short_kind(RecordKind kind) { return RecordKind(static_cast<uint8_t>(kind) | kShortKind); }
+constexpr RecordKind full_kind(RecordKind kind) { return RecordKind(static_cast<uint8_t>(kind) & ~kShortKind); }
 
 // Casts to the record type of a known kind.
 template <class Record>
@@ -620,20 +626,32 @@ constexpr RecordShape declared_shape(RecordKind kind) {
   }
   return {};
 }
+
+// Of the short form of a kind; {} if it has none.
+constexpr RecordShape declared_short_shape(RecordKind kind) {
+  if (kind == RecordKind::operator_begin) return {16, sizeof(uint64_t)};
+  if (kind == RecordKind::allocation) return {24};
+  if (kind == RecordKind::input_views) return {8, 8};
+  for (const RecordKind with_address :
+       {RecordKind::free, RecordKind::free_request, RecordKind::node_release, RecordKind::evaluation_begin})
+    if (kind == with_address) return {16};
+  for (const RecordKind end : {RecordKind::operator_end, RecordKind::evaluation_end, RecordKind::backward_end,
+                               RecordKind::module_end, RecordKind::optimizer_end, RecordKind::range_end})
+    if (kind == end) return {8};
+  return {};
+}
 }  // namespace detail
 
 // By kind. `bytes` is 0 for an unknown kind.
 inline constexpr auto kShapeOfKind = [] {
   std::array<RecordShape, 256> shapes{};
   for (size_t kind = 0; kind < shapes.size(); ++kind)
-    shapes[kind] = detail::declared_shape(static_cast<RecordKind>(kind));
+    shapes[kind] = is_short(RecordKind(kind)) ? detail::declared_short_shape(full_kind(RecordKind(kind)))
+                                              : detail::declared_shape(RecordKind(kind));
   return shapes;
 }();
 
 constexpr const RecordShape& shape_of(RecordKind kind) { return kShapeOfKind[static_cast<size_t>(kind)]; }
 constexpr bool is_known(RecordKind kind) { return shape_of(kind).bytes != 0; }
 constexpr bool is_event(RecordKind kind) { return kind >= RecordKind::operator_begin && is_known(kind); }
-// The ticks of an event (is_event). All events have them at the same offset.
-inline uint64_t ticks_of(const RecordHeader* record) { return reinterpret_cast<const EventRecord*>(record)->ticks; }
-
 }  // namespace tapelens::trace

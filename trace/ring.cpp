@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "trace/address_book.h"
 #include "trace/older_writer.h"
+#include "trace/short_form.h"
 #include "trace/spool_reader.h"
 #include "trace/step_borders.h"
 #include "trace/still_needed.h"
@@ -128,11 +130,11 @@ class OlderSteps {
     StepBorders borders(0, optimizer_);
     uint64_t number = 0;
     spool_.for_each_event(
-        [&](const RecordHeader* record, size_t lane, uint64_t ticks) {
+        [&](const RecordHeader* record, size_t lane, uint64_t ticks, const RecordHeader* in_spool) {
           if (number++ > last) return;
-          needed_.event(record, this->lane(lane), ticks);
+          needed_.event(record, this->lane(lane), ticks, in_spool);
           if (borders.event(record, lane)) needed_.step_ended();
-          reached_[lane] = reinterpret_cast<const std::byte*>(record) + size_t{record->words} * 8;
+          reached_[lane] = reinterpret_cast<const std::byte*>(in_spool) + size_t{in_spool->words} * 8;
           until_ = ticks;
         },
         [&](size_t lane) {
@@ -309,6 +311,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
   const std::set<uint64_t> now_left_out = left_out(*spool, reached);
 
   OlderWriter writer(spool->facts(), anchor_before(*spool, older.until()));
+  const auto full_form = std::make_unique<FullForm>();
   for (size_t i = 0; i < spool->lanes().size(); ++i) {
     const uint32_t lane = older.lane(i);
     const bool is_first = i == 0;
@@ -329,7 +332,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
       }
     }
     for (const StillNeeded::Event* event : by_lane[lane]) {
-      const RecordHeader* record = event->record;
+      const RecordHeader* record = full_form->of(event->record, event->ticks - event->record->id);
       const bool is_operator = record->kind == RecordKind::operator_begin;  // without its input views
       writer.event(record, is_operator ? sizeof(OperatorRecord) : size_t{record->words} * 8, event->ticks);
     }

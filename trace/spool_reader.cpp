@@ -245,7 +245,7 @@ void SpoolReader::read_block(const std::byte* at, bool is_older) {
 bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payload, uint32_t committed, bool is_older) {
   const bool is_finished = header.finished.load(std::memory_order_acquire) != 0;
   const auto piece_of = [&](uint32_t lane, uint32_t os_thread, uint32_t number, const std::byte* at) {
-    return Block{lane, os_thread, number, 0, at, true, true, is_older, false, 0, 0, 0};
+    return Block{lane, os_thread, number, 0, at, true, true, is_older, false, 0, 0, 0, header.anchor_ticks};
   };
   Block piece = piece_of(header.lane, header.os_thread, header.number, payload);
   uint32_t begin = 0, at = 0;
@@ -266,7 +266,7 @@ bool SpoolReader::read_pieces(const BlockHeader& header, const std::byte* payloa
       ++unknown_records_;
     } else if (is_event(record->kind)) {
       ++piece.events;
-      piece.operators += record->kind == RecordKind::operator_begin;
+      piece.operators += full_kind(record->kind) == RecordKind::operator_begin;
     } else if (record->kind == RecordKind::lane) {
       end_piece(true, true);
       const auto& taken = *reinterpret_cast<const LaneRecord*>(record);
@@ -287,7 +287,7 @@ void SpoolReader::pass_over(Block& block, uint32_t bytes) {
   while (at < bytes && at < block.committed) {
     const auto* record = reinterpret_cast<const RecordHeader*>(block.payload + at);
     events += is_event(record->kind);
-    operators += record->kind == RecordKind::operator_begin;
+    operators += full_kind(record->kind) == RecordKind::operator_begin;
     at += uint32_t{record->words} * 8;
   }
   if (at != bytes) {  // not at the end of a record

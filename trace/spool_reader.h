@@ -12,10 +12,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "trace/record.h"
 #include "trace/result.h"
+#include "trace/short_form.h"
 #include "trace/spool.h"
 #include "trace/ticks.h"
 #include "trace/types.h"
@@ -51,6 +53,7 @@ class SpoolReader {
     bool is_closed;              // the process writes no more to it
     uint32_t events, operators;  // in it
     uint32_t passed_over;        // bytes before `payload` that the file of older steps replaces
+    uint64_t anchor_ticks;
   };
   // The summary in the file beside the spool.
   struct Older {
@@ -102,7 +105,8 @@ class SpoolReader {
   std::vector<ClockAnchor> anchors() const;
 
   // Calls visit(const RecordHeader*, size_t lane, uint64_t ticks) for each event of all lanes in the order of ticks,
-  // which never decrease within a lane, and gap(size_t lane) where blocks of a lane are missing.
+  // which never decrease within a lane, and gap(size_t lane) where blocks of a lane are missing. The record has its
+  // full form, during the call. A visit with a fourth argument, const RecordHeader*, also gets the record in the spool.
   template <class Visit, class Gap>
   void for_each_event(Visit&& visit, Gap&& gap) const;
 
@@ -159,7 +163,8 @@ struct SpoolReader::Cursor {
       while (at < end) {
         if (is_event(record()->kind)) {
           // Input views belong to their operator's begin: no event of another lane comes between.
-          if (record()->kind != RecordKind::input_views) ticks = std::max(ticks, ticks_of(record()));
+          if (full_kind(record()->kind) != RecordKind::input_views)
+            ticks = std::max(ticks, ticks_of(record(), block->anchor_ticks));
           return true;
         }
         skip();
@@ -175,6 +180,7 @@ struct SpoolReader::Cursor {
 
 template <class Visit, class Gap>
 void SpoolReader::for_each_event(Visit&& visit, Gap&& gap) const {
+  const auto full_form = std::make_unique<FullForm>();
   std::vector<Cursor> waiting;  // a heap: the earliest is first, then the lowest lane
   const auto later = [](const Cursor& a, const Cursor& b) {
     return a.ticks != b.ticks ? a.ticks > b.ticks : a.lane > b.lane;
@@ -197,7 +203,12 @@ void SpoolReader::for_each_event(Visit&& visit, Gap&& gap) const {
     const uint64_t until = waiting.empty() ? UINT64_MAX : waiting.front().ticks;
     bool more = true;
     do {
-      visit(cursor.record(), cursor.lane, cursor.ticks);
+      const RecordHeader* record = full_form->of(cursor.record(), cursor.block->anchor_ticks);
+      if constexpr (std::is_invocable_v<Visit&, const RecordHeader*, size_t, uint64_t, const RecordHeader*>) {
+        visit(record, cursor.lane, cursor.ticks, cursor.record());
+      } else {
+        visit(record, cursor.lane, cursor.ticks);
+      }
       cursor.skip();
       more = cursor.settle(gap);
     } while (more && (cursor.ticks < until || waiting.empty()));

@@ -140,7 +140,7 @@ bool SpoolTail::begin_block(uint64_t place) {
     return true;
   }
   note_anchor({header.anchor_ticks, header.anchor_ns});
-  open_.push_back({place_in_file(place), header.lane, header.number, 0});
+  open_.push_back({place_in_file(place), header.lane, header.number, 0, header.anchor_ticks});
   return true;
 }
 
@@ -247,8 +247,9 @@ void SpoolTail::keep_event(const RecordHeader* record, const Block& block, bool 
                            (block.number == reached->second.piece && piece.seen < reached->second.bytes);
     if (is_before) return;
   }
-  const auto* first = reinterpret_cast<const uint64_t*>(record);
-  piece.words.insert(piece.words.end(), first, first + record->words);
+  const RecordHeader* full = full_form_->of(record, block.anchor_ticks);
+  const auto* first = reinterpret_cast<const uint64_t*>(full);
+  piece.words.insert(piece.words.end(), first, first + full->words);
 }
 
 // The file was renamed when it was complete. It has the layout of a spool, with one block after the other of each lane.
@@ -269,7 +270,7 @@ void SpoolTail::read_older(SpoolVisitor& to) {
   for (uint64_t i = 0; i < blocks; ++i) {
     Header of{};
     if (!read_header(file->descriptor(), place_in_file(i), of) || of.magic != kBlockMagic || of.lane == 0) continue;
-    Block block{place_in_file(i), of.lane, of.number, 0};
+    Block block{place_in_file(i), of.lane, of.number, 0, of.anchor_ticks};
     read_block(file->descriptor(), block, true, to);
   }
 }
@@ -332,7 +333,7 @@ bool SpoolTail::settle(uint32_t number, Lane& lane, SpoolVisitor& to) {
       }
       lane.next = current->first;
       const auto* record = reinterpret_cast<const RecordHeader*>(&piece.words[piece.at]);
-      if (record->kind != RecordKind::input_views) lane.ticks = std::max(lane.ticks, ticks_of(record));
+      if (record->kind != RecordKind::input_views) lane.ticks = std::max(lane.ticks, as<EventRecord>(record).ticks);
       return true;
     }
     if (lane.pieces.size() == 1) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "trace/record.h"
 #include "trace/regular_file.h"
 #include "trace/result.h"
+#include "trace/short_form.h"
 #include "trace/spool.h"
 #include "trace/spool_reader.h"
 #include "trace/ticks.h"
@@ -71,7 +73,7 @@ class SpoolTail {
   void note_anchor(ClockAnchor anchor);
 
  private:
-  // The events of a lane in one block, in a buffer of whole records.
+  // The events of a lane in one block, in a buffer of whole records in their full forms.
   struct Piece {
     std::vector<uint64_t> words;
     size_t at = 0;      // into `words`: the next event
@@ -86,6 +88,7 @@ class SpoolTail {
     uint64_t place = 0;  // in the file
     uint32_t lane = 0, number = 0;
     uint32_t read = 0;  // bytes of payload
+    uint64_t anchor_ticks = 0;
   };
   struct Header {
     uint32_t magic, lane, os_thread, number;
@@ -110,6 +113,7 @@ class SpoolTail {
 
   std::string path_;
   RegularFile file_;
+  std::unique_ptr<FullForm> full_form_ = std::make_unique<FullForm>();
   uint32_t pid_ = 0;
   uint64_t wall_ns_ = 0, epoch_ns_ = 0;
   SpoolState state_ = SpoolState::recording;

@@ -79,6 +79,7 @@ uint64_t monotonic_ns() {
 void Lane::enter(BlockHeader* block, uint64_t place, uint32_t used) {
   block_ = block;
   place_ = place;
+  anchor_ticks_ = block->anchor_ticks;
   payload_ = reinterpret_cast<std::byte*>(block) + kBlockHeaderBytes;
   used_ = used;
   capacity_ = kBlockPayloadBytes;

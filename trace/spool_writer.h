@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "trace/record.h"
+#include "trace/short_form.h"
 #include "trace/spool.h"
 #include "trace/spool_file.h"
 #include "trace/spool_lock.h"
@@ -38,13 +40,41 @@ class Lane {
     used_ += static_cast<uint32_t>(bytes);
     block_->committed.store(used_, std::memory_order_release);
   }
-  // Writes a record of fixed size.
+  // Writes a record of fixed size, in its short form if it has one and fits.
   template <class Record>
   bool write(const Record& record) {
     void* place = reserve(sizeof(Record));
     if (place == nullptr) return false;
+    if constexpr (ShortForm<Record>::exists) {
+      const uint64_t since = record.ticks - anchor_ticks_;  // more than 32 bits, if the record is older
+      const size_t bytes = since <= UINT32_MAX ? ShortForm<Record>::write(place, record, uint32_t(since)) : 0;
+      if (bytes != 0) {
+        commit(bytes);
+        return true;
+      }
+    }
     *static_cast<Record*>(place) = record;  // field by field, without a copy on the stack
     commit(sizeof(Record));
+    return true;
+  }
+  // Writes a record and what follows it: an operator and the addresses of its inputs, or input views. Together they
+  // have at most kBlockPayloadBytes.
+  template <class Record, class Element>
+  bool write(const Record& record, std::span<const Element> tail) {
+    static_assert(sizeof(Element) % 8 == 0);
+    const size_t full = sizeof(Record) + tail.size_bytes();
+    void* place = reserve(full);
+    if (place == nullptr) return false;
+    const uint64_t since = record.ticks - anchor_ticks_;
+    size_t bytes = since <= UINT32_MAX ? write_short(place, record, tail, uint32_t(since)) : 0;
+    if (bytes == 0) {
+      bytes = full;
+      auto* all = static_cast<Record*>(place);
+      *all = record;
+      all->header.words = static_cast<uint16_t>(full / 8);
+      std::ranges::copy(tail, reinterpret_cast<Element*>(all + 1));
+    }
+    commit(bytes);
     return true;
   }
   // Checksums the block; the lane can continue in a new one. Safe in a signal handler that interrupts any of these
@@ -61,7 +91,8 @@ class Lane {
   SpoolWriter* writer_ = nullptr;
   BlockHeader* block_ = nullptr;
   std::byte* payload_ = nullptr;
-  uint64_t place_ = 0;  // index of the block
+  uint64_t place_ = 0;         // index of the block
+  uint64_t anchor_ticks_ = 0;  // of the block
   uint32_t used_ = 0, capacity_ = 0, number_ = 0, blocks_ = 0, os_thread_ = 0;
 };
 

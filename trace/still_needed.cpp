@@ -3,12 +3,18 @@
 
 #include <algorithm>
 
+#include "trace/short_form.h"
+
 namespace tapelens::trace {
 namespace {
 
 template <class Record>
 constexpr RecordHeader header_of(RecordKind kind, uint8_t flags, uint32_t id = 0) {
   return {kind, flags, sizeof(Record) / 8, id};
+}
+
+uint64_t node_of_evaluation(const RecordHeader* begin) {
+  return is_short(begin->kind) ? as<ShortAddressRecord>(begin).address : as<EvaluationRecord>(begin).node;
 }
 
 }  // namespace
@@ -20,9 +26,10 @@ StillNeeded::~StillNeeded() {
   book_.each_node(clear);
 }
 
-void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64_t ticks) {
+void StillNeeded::event(const RecordHeader* record, uint32_t lane_number, uint64_t ticks,
+                        const RecordHeader* in_spool) {
   // The odd numbers are for synthetic events: each precedes the event that implies it.
-  now_ = {record, now_.order + 2, ticks, lane_number};
+  now_ = {in_spool, now_.order + 2, ticks, lane_number};
   Lane& lane = lanes_[lane_number];
   const auto begin = [&](std::vector<Ref>& open) { open.push_back(item()); };
   switch (record->kind) {
@@ -362,13 +369,14 @@ void StillNeeded::evaluation_end(Lane& lane) {
   if (lane.evaluations.empty()) return count_lost(Loss::unmatched_event);
   const Ref evaluation = lane.evaluations.back();
   end(lane.evaluations);
-  const Ref node = book_.node_at(as<EvaluationRecord>(evaluation->begin.record).node);
+  const Ref node = book_.node_at(node_of_evaluation(evaluation->begin.record));
   if (!node || evaluation->within.empty() || evaluation->within.front() != node) return;
   std::vector<Ref>& own = node->own;
   if ((evaluation->begin.record->flags & kEvaluationReleases) != 0) {
     own.clear();
   } else {
-    std::erase_if(own, [](const Ref& old) { return old->begin.record->kind == RecordKind::evaluation_begin; });
+    std::erase_if(own,
+                  [](const Ref& old) { return full_kind(old->begin.record->kind) == RecordKind::evaluation_begin; });
   }
   own.push_back(evaluation);
 }

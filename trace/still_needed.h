@@ -23,15 +23,15 @@ class StillNeeded {
   StillNeeded& operator=(const StillNeeded&) = delete;
   ~StillNeeded();
 
-  // Records must stay valid for the lifetime of this object.
-  void event(const RecordHeader* record, uint32_t lane, uint64_t ticks);
+  // `in_spool`: the record, or its short form (short_form.h), which must stay valid for the lifetime of this object.
+  void event(const RecordHeader* record, uint32_t lane, uint64_t ticks, const RecordHeader* in_spool);
   // Records of a lane are missing: its open intervals are unknown from here on.
   void gap(uint32_t lane);
   void step_ended() { ++step_; }
 
   struct Event {
-    const RecordHeader* record = nullptr;
-    uint64_t order = 0;  // among all events
+    const RecordHeader* record = nullptr;  // as in the spool: possibly the short form
+    uint64_t order = 0;                    // among all events
     uint64_t ticks = 0;
     uint32_t lane = 0;
   };

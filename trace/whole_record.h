@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "trace/record.h"
+#include "trace/short_form.h"
 
 namespace tapelens::trace {
 
@@ -16,6 +17,8 @@ inline bool is_whole(const RecordHeader* record, size_t bytes) {
   const RecordShape& shape = shape_of(record->kind);
   if (bytes < shape.bytes) return false;
   if (record->kind == RecordKind::lane) return record->id != 0;
+  if (record->kind == short_kind(RecordKind::operator_begin) && is_longer(record) && bytes < shape.bytes + 8)
+    return false;
   if (shape.element == 0) return true;
   const size_t tail = bytes - shape.bytes;
   return shape.count != nullptr ? tail >= shape.element * shape.count(record) : tail % shape.element == 0;

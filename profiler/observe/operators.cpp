@@ -53,8 +53,8 @@ OperatorName& operator_name(Thread& thread, const at::RecordFunction& function) 
 
 void begin_operator(Thread& thread, const at::RecordFunction& function, OpenCall& open_call, bool is_recorded) {
   if (g_rewrites) rewrite::give_memory(function);
-  open_call.name = function.name();
   OperatorName& name = operator_name(thread, function);
+  open_call.name = name.text;
   // Python frames are between this operator and the enclosing one only if the latter may run Python.
   const bool from_python = python_is_innermost(thread);
   // Operators below an operator on fake tensors share its stack. A compiler's stacks are deep, and a walk for each

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -71,24 +72,26 @@ Inputs inputs_of(ThreadState& thread, const at::RecordFunction& function, uint32
   return found;
 }
 
-void write_views(ThreadState& thread, const at::RecordFunction& function, size_t count) {
+constexpr size_t kRoom = 24;  // inputs for which no memory is allocated
+
+// With the ticks of their operator.
+void write_views(ThreadState& thread, const at::RecordFunction& function, size_t count, uint64_t ticks) {
   constexpr size_t kMost = trace::kBlockPayloadBytes / sizeof(trace::InputView) - 8;
   if (count == 0 || count > kMost) return;  // concatenations of thousands of tensors: not copies of one
+  trace::InputView few[kRoom];
+  std::vector<trace::InputView> many(count > kRoom ? count : 0);
+  trace::InputView* views = many.empty() ? few : many.data();
   // Layouts must precede the records that name them.
-  std::vector<trace::InputView> views;
-  views.reserve(count);
+  size_t found = 0;
   each_input(thread, function.inputs(), [&](const at::Tensor& tensor, uint64_t, size_t) {
+    if (found == count) return;
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     const uint32_t layout = intern_layout(thread, impl);
     const auto offset = layout != 0 ? impl.sym_storage_offset_default().maybe_as_int() : std::nullopt;
-    views.push_back({layout, 0, offset ? static_cast<uint64_t>(*offset) : 0});
+    views[found++] = {layout, 0, offset ? static_cast<uint64_t>(*offset) : 0};
   });
-  size_t bytes;
-  if (auto* record = reserve<trace::InputViewsRecord>(thread, RecordKind::input_views, 0, 0, 2 * views.size(), bytes)) {
-    record->ticks = trace::ticks_now();
-    std::ranges::copy(views, reinterpret_cast<trace::InputView*>(record + 1));
-    thread.lane.commit(bytes);
-  }
+  thread.lane.write(trace::InputViewsRecord{header<trace::InputViewsRecord>(RecordKind::input_views), ticks},
+                    std::span<const trace::InputView>(views, found));
 }
 
 // Whether a cheap in-place operator writes only a part of a storage.
@@ -106,7 +109,6 @@ bool writes_a_part(const at::RecordFunction& function) {
 bool operator_begins(Thread& thread, const at::RecordFunction& function, OperatorName& name, uint32_t stack) {
   ThreadState& own = *thread.recording;
   const OperatorTraits& facts = facts_of(thread, name);
-  constexpr size_t kRoom = 24;
   uint64_t few[kRoom];
   std::vector<uint64_t> many;
   const uint64_t* addresses = few;
@@ -121,22 +123,15 @@ bool operator_begins(Thread& thread, const at::RecordFunction& function, Operato
     }
     addresses = many.data();
   }
-  size_t bytes;
   const uint8_t flags =
       function.scope() == at::RecordScope::FUNCTION && name.runs_python ? trace::kOperatorIsPythonFunction : 0;
-  if (auto* record =
-          reserve<trace::OperatorRecord>(own, RecordKind::operator_begin, flags, facts.name, inputs.count, bytes)) {
-    record->ticks = trace::ticks_now();
-    record->sequence_nr = static_cast<uint64_t>(function.seqNr());
-    record->stack = stack;
-    record->written = inputs.written;
-    std::copy_n(addresses, inputs.count, reinterpret_cast<uint64_t*>(record + 1));
-    own.lane.commit(bytes);
-    const bool has_views = facts.has_views || (facts.is_cheap_in_place && writes_a_part(function));
-    if (has_views) write_views(own, function, inputs.count);
-    return true;
-  }
-  return false;
+  const trace::OperatorRecord record{header<trace::OperatorRecord>(RecordKind::operator_begin, flags, facts.name),
+                                     trace::ticks_now(), static_cast<uint64_t>(function.seqNr()), stack,
+                                     inputs.written};
+  if (!own.lane.write(record, std::span<const uint64_t>(addresses, inputs.count))) return false;
+  const bool has_views = facts.has_views || (facts.is_cheap_in_place && writes_a_part(function));
+  if (has_views) write_views(own, function, inputs.count, record.ticks);
+  return true;
 }
 
 void operator_ends(Thread& thread) { write_event(*thread.recording, RecordKind::operator_end); }

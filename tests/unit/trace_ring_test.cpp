@@ -30,6 +30,25 @@ TEST(Ring, IsTheEndOfTheWholeRecording) {
   }
 }
 
+TEST(Ring, OfShortFormsIsTheEndOfTheWholeRecording) {
+  for (uint32_t seed = 20; seed < 24; ++seed) {
+    SCOPED_TRACE(seed);
+    const TestFolder whole, ring;
+    {
+      SpoolBuilder b(whole, "1.spool");
+      Program program(b.as_recorded(), seed);
+      for (int step = 0; step < 60; ++step) program.step();
+      b.finish();
+    }
+    std::filesystem::copy_file(whole / "1.spool", ring / "1.spool");
+    for (const uint64_t last : {20, 9, 3}) leave_out(ring / "1.spool", last);
+    const Recording all = seal_folder(whole).recording, last = seal_folder(ring).recording;
+    EXPECT_EQ(information(last, "steps_left_out"), "57");
+    EXPECT_EQ(last.rows(Table::backwards, {}), 3U);
+    expect_to_be_the_end_of(all, last);
+  }
+}
+
 TEST(Ring, NothingIsLeftOutBeforeThereAreMoreSteps) {
   SpoolBuilder b;
   Program program(b, 1);

@@ -79,6 +79,22 @@ TEST(Tail, PassesOnTheEventsOfTheWholeSpoolInParts) {
   }
 }
 
+TEST(Tail, PassesOnShortFormsInFull) {
+  SpoolBuilder b;
+  Program program(b.as_recorded(), 3);
+  SpoolTail tail = open_tail(b.path());
+  Said said;
+  for (int step = 0; step < 40; ++step) {
+    program.step();
+    if (step % 3 == 0) read_all(tail, said);
+  }
+  b.finish();
+  read_all(tail, said);
+  EXPECT_EQ(tail.late_events(), 0U);
+  EXPECT_EQ(said.events, whole(b.path()));
+  for (const Event& event : said.events) EXPECT_FALSE(is_short(RecordKind(event[2])));
+}
+
 TEST(Tail, PassesOnEventsBeforeATimeOnly) {
   SpoolBuilder b;
   b.at(100).op("aten::mm").at(200).end_op();
@@ -114,7 +130,7 @@ TEST(Tail, ReadsALargeSpoolInPartsWithBoundedMemory) {
   Lane lanes[3];
   for (Lane& lane : lanes) writer.attach(lane, 1);
   uint64_t events = 0;
-  for (int i = 0; i < 130; ++i)
+  for (int i = 0; i < 260; ++i)
     for (Lane& lane : lanes) events += write_events(lane, 3000);
   SpoolTail tail = open_tail(folder / "1.spool");
   Said said;
