@@ -74,6 +74,8 @@ def ways(case, binary, folder):
                                    folder / f"{case}.tapelens", "--"]),
             Way("tapelens --referrers", case, [binary, "record", "--quiet", "--referrers", "--max-size", "32GiB", "-o",
                                                folder / f"{case}-referrers.tapelens", "--"]),
+            Way("tapelens --last 3", case, [binary, "record", "--quiet", "--last", "3", "-o",
+                                            folder / f"{case}-last.tapelens", "--"]),
             Way("tapelens --on-demand", case, [binary, "record", "--quiet", "--on-demand", "-o",
                                                folder / f"{case}-armed.tapelens", "--"]),
             Way("torch.profiler memory", case, [], "memory"),
