@@ -1,5 +1,6 @@
 // tapelens-synthetic-ranks FOLDER [RANKS [EVENTS]]: writes the recordings of a synthetic run into a folder, one for
-// each rank, each with so many events and a summary, for `time tapelens ranks FOLDER`.
+// each rank, each with so many events and a summary, for `time tapelens ranks FOLDER` and `bench/queries.py`. One rank
+// keeps tensors of each step, so its tables differ from those of the others.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -28,14 +29,16 @@ int main(int argc, char** argv) {
   testing::SyntheticOptions options;
   options.events = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 20'000;
   const std::string folder = argv[1], spools = folder + "/spools";
+  options.processes = world;
   std::error_code ignored;
-  std::filesystem::create_directories(spools, ignored);
-  if (const auto written = testing::write_synthetic_spool(spools + "/1.spool", options); !written) {
-    return fail(written.error());
-  }
   const testing::SyntheticRanks synthetic(world, TAPELENS_VERSION);
   size_t bytes = 0;
   for (uint32_t rank = 0; rank < world; ++rank) {
+    std::filesystem::create_directories(spools, ignored);
+    options.kept = static_cast<int32_t>(rank) == testing::kKeepsMore ? 2 : 0;
+    if (const auto written = testing::write_synthetic_spool(spools + "/1.spool", options, rank); !written) {
+      return fail(written.error());
+    }
     trace::SealOptions sealing;
     sealing.directory = spools;
     sealing.output = folder + "/rank" + std::to_string(rank) + ".tapelens";
@@ -46,8 +49,8 @@ int main(int argc, char** argv) {
       return summary;
     };
     if (const auto sealed = trace::seal(sealing); !sealed) return fail(sealed.error());
+    std::filesystem::remove_all(spools, ignored);
   }
-  std::filesystem::remove_all(spools, ignored);
   std::printf("%s: %u ranks, %zu bytes of summary each\n", folder.c_str(), world, bytes / world);
   return 0;
 }

@@ -2,45 +2,54 @@
 
     python -m tapelens.parquet run.tapelens -o parquet
 
-writes `parquet/run=run/process=0/saves.parquet` and so on, and `parquet/views.sql`, which makes a view of each table.
-docs/queries.md shows what to ask them.
+writes `parquet/saves/saves-run.parquet` and so on: one folder for each table, with one file for each run. For DuckDB,
+`parquet/views.sql` makes a view of each table; for Spark, `create_views()` does. docs/queries.md shows what to ask them.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import os
 import pathlib
-import re
 import struct
 import sys
 import urllib.parse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from tapelens import _files
+from tapelens import _files, _views
 from tapelens._errors import Error, UsageError
 from tapelens._recording import Recording, Table, open
+from tapelens._views import create_views
+
+__all__ = ["create_views", "to_parquet"]
 
 SUFFIX = ".parquet"
+THREADS = 4  # that write tables of a recording
 MARK = "tapelens.table"  # in the metadata of each file, with the name of its table: which may be replaced
 
 
 class _Writer(Protocol):
-    def __call__(self, table: Table, file: pathlib.Path) -> None: ...
+    def __call__(self, table: Table, run: str, file: pathlib.Path) -> None:
+        """Writes the table with the name of the run as the first column."""
 
 
 def _by_pyarrow() -> _Writer:
     import pyarrow
     import pyarrow.parquet
 
-    def write(table: Table, file: pathlib.Path) -> None:
+    def write(table: Table, run: str, file: pathlib.Path) -> None:
         reader = pyarrow.RecordBatchReader.from_stream(table)
-        schema = reader.schema.with_metadata({**(reader.schema.metadata or {}), MARK: table.name})
+        names = pyarrow.array([run])
+        field = pyarrow.field("run", pyarrow.dictionary(pyarrow.int32(), names.type), nullable=False)
+        schema = pyarrow.schema([field, *reader.schema], {**(reader.schema.metadata or {}), MARK: table.name})
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             for batch in reader:
-                writer.write_batch(batch)
+                indices = pyarrow.repeat(pyarrow.scalar(0, pyarrow.int32()), batch.num_rows)
+                column = pyarrow.DictionaryArray.from_arrays(indices, names)
+                writer.write_batch(pyarrow.RecordBatch.from_arrays([column, *batch.columns], schema=schema))
 
     return write
 
@@ -48,12 +57,12 @@ def _by_pyarrow() -> _Writer:
 def _by_duckdb() -> _Writer:
     import duckdb
 
-    def write(table: Table, file: pathlib.Path) -> None:
-        quoted = str(file).replace("'", "''")
+    def write(table: Table, run: str, file: pathlib.Path) -> None:
+        quoted, name = (text.replace("'", "''") for text in (str(file), run))
         with duckdb.connect() as connection:
             connection.register("rows_of_table", table)
-            connection.sql(f"COPY (FROM rows_of_table) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd, "
-                           f"KV_METADATA {{'{MARK}': '{table.name}'}})")
+            connection.sql(f"COPY (SELECT '{name}' AS run, * FROM rows_of_table) TO '{quoted}' (FORMAT parquet, "
+                           f"COMPRESSION zstd, KV_METADATA {{'{MARK}': '{table.name}'}})")
 
     return write
 
@@ -81,37 +90,12 @@ def _is_table(file: pathlib.Path) -> bool:
         return MARK.encode() in opened.read(length)
 
 
-_VIEW = re.compile(r"CREATE OR REPLACE VIEW \w+ AS\n  FROM read_parquet\('[^\n]*', hive_partitioning = true, "
-                   r"hive_types = \{[^\n]*\}, union_by_name = true\);\n")
-
-
-def _is_views(file: pathlib.Path) -> bool:
-    """Whether the file has only statements of views()."""
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        text = opened.read(1 << 20)
-        return not _VIEW.sub("", text) and not opened.read(1)
-
-
 def _run_of(path: str) -> str:
     return pathlib.Path(path).name.removesuffix(".tapelens")
 
 
-def _folder(key: str, value: object) -> str:
-    """The folder of a partition, quoted so that engines read the value back from the path."""
-    return f"{key}={urllib.parse.quote(str(value), safe='')}"
-
-
-def views(directory: str | os.PathLike[str], tables: Iterable[Table]) -> str:
-    """SQL for DuckDB that creates a view of each table over all files of the folder."""
-
-    def view(table: Table) -> str:
-        below = "run=*" if table.column_names[0] != "process" else "run=*/process=*"
-        glob = f"{os.fspath(directory)}/{below}/{table.name}{SUFFIX}".replace("'", "''")
-        return (f"CREATE OR REPLACE VIEW {table.name} AS\n"
-                f"  FROM read_parquet('{glob}', hive_partitioning = true, hive_types = "
-                f"{{'run': VARCHAR{', process: UINTEGER' if below != 'run=*' else ''}}}, union_by_name = true);\n")
-
-    return "".join(map(view, tables))
+def _file(base: pathlib.Path, table: str, run: str) -> pathlib.Path:
+    return base / table / f"{table}-{urllib.parse.quote(run, safe=' ')}{SUFFIX}"
 
 
 def _chosen(recording: Recording, names: Sequence[str] | None) -> list[str]:
@@ -124,40 +108,33 @@ def _chosen(recording: Recording, names: Sequence[str] | None) -> list[str]:
 def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | os.PathLike[str], *,
                run: str | None = None, tables: Sequence[str] | None = None,
                force: bool = False) -> list[pathlib.Path]:
-    """Writes `DIRECTORY/run=RUN/process=N/TABLE.parquet`, and `run=RUN/TABLE.parquet` of tables that all processes
-    share. RUN is the name of the file if it is not given. Returns the files, `views.sql` the last. Files that it did not
-    write are replaced with `force` alone: else UsageError, before anything is written."""
+    """Writes `DIRECTORY/TABLE/TABLE-RUN.parquet`, with the column `run` before those of the table. RUN is the name of
+    the file if it is not given. Returns the files, `views.sql` the last. Files that it did not write are replaced with
+    `force` alone: else UsageError, before anything is written."""
     if not isinstance(recording, Recording):
-        recording = open(recording)
+        with open(recording) as opened:
+            return to_parquet(opened, directory, run=run, tables=tables, force=force)
     write = _writer()
-    run = run if run is not None else _run_of(recording.path)
+    name_of_run = run if run is not None else _run_of(recording.path)
     base = pathlib.Path(directory)
-    names = _chosen(recording, tables)
+    files = {name: _file(base, name, name_of_run) for name in _chosen(recording, tables)}
     mode = _files.mode_of_made(recording.path)
-    script = base / "views.sql"
-    _files.check(script, "script", _is_views, force)
-    for there in base.glob(f"{_folder('run', run)}/**/*{SUFFIX}") if base.is_dir() else ():
-        if there.stem in names:
-            _files.check(there, "table", _is_table, force)
-    files = []
-    for process in recording.processes:
-        for name in names:
-            table = process.tables[name]
-            folder = base / _folder("run", run)
-            columns = table.column_names
-            if columns[0] == "process":  # the name of the folder has it
-                folder /= _folder("process", process.index)
-                table = table.select(*columns[1:])
-            elif process.index > 0:  # all processes share this table: written once
-                continue
-            file = folder / f"{name}{SUFFIX}"
-            with _files.whole(file, "table", _is_table, mode, force) as part:
-                write(table, part)
-            files.append(file)
-    # Views of all possible tables. For a table without files, DuckDB reports that on a query.
-    with _files.whole(script, "script", _is_views, mode, force) as part:
-        part.write_text(views(base, (recording.tables[name] for name in names)), encoding="utf-8")
-    return [*files, script]
+    script = base / _views.SCRIPT
+    _files.check(script, "script", _views.is_script, force)
+    for file in files.values():
+        _files.check(file, "table", _is_table, force)
+
+    def write_table(name: str) -> None:
+        with _files.whole(files[name], "table", _is_table, mode, force) as part:
+            write(recording.tables[name], name_of_run, part)
+
+    # The threads wait for the disk together: each file is complete on it before it replaces an older one.
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(write_table, files))
+    # Tables of other runs stay. DuckDB makes no view of a table without files.
+    with _files.whole(script, "script", _views.is_script, mode, force) as part:
+        part.write_text(_views.script(base, [name for name in recording.tables if (base / name).is_dir()]), encoding="utf-8")
+    return [*files.values(), script]
 
 
 def _main(arguments: Sequence[str] | None = None) -> int:
@@ -180,7 +157,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
                                  force=given.force)
             size = sum(path.stat().st_size for path in written)
             print(f"{file}: {len(written) - 1} files, {size / 2**20:.1f} MiB in "
-                  f"{pathlib.Path(given.output) / _folder('run', run)}. Next: duckdb -init {written[-1]}")
+                  f"{given.output}. Next: duckdb -init {written[-1]}")
     except UsageError as wrong:
         print(f"tapelens: {wrong}", file=sys.stderr)
         return 2
