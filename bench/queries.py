@@ -4,8 +4,9 @@ machine, and how both grow with the number of ranks. The recordings are syntheti
     scripts/build analyzer tapelens_capi tapelens-synthetic-ranks
     python bench/queries.py [--ranks 64,256,1024] [--events 100000] [--engines duckdb,spark]
 
-Spark needs the package pyspark and Java 17. The exponent is that of ranks**exponent between the fewest and the most ranks;
-at most 1 is linear. Of Spark, memory is that of its Java process, which takes what --spark-memory permits.
+Spark needs the package pyspark and Java 17. Seconds are processor seconds of all threads, as other programs change them
+little; "elapsed" is by the clock. The exponent is that of ranks**exponent between the fewest and the most ranks; at most 1
+is linear. Of Spark, seconds and memory are those of its Java process, which takes what --spark-memory permits.
 """
 
 import argparse
@@ -31,10 +32,15 @@ def queries():
 
 
 def by_duckdb(args):
+    """The engine, functions that return the rows of a query, and the processor seconds and the peak MiB so far."""
     import duckdb
 
     connection = duckdb.connect(config={"threads": args.threads})
-    return connection, lambda sql: connection.sql(sql).fetchall(), lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    def used():
+        return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    return connection, lambda sql: connection.sql(sql).fetchall(), used
 
 
 def by_spark(args):
@@ -43,43 +49,49 @@ def by_spark(args):
     session = (SparkSession.builder.master(f"local[{args.threads}]").config("spark.driver.memory", args.spark_memory)
                .config("spark.sql.shuffle.partitions", args.threads).config("spark.ui.enabled", "false")
                .config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR").getOrCreate())
-    java = session.sparkContext._gateway.proc.pid
+    java = pathlib.Path(f"/proc/{session.sparkContext._gateway.proc.pid}")
 
-    def memory():
-        status = pathlib.Path(f"/proc/{java}/status").read_text(encoding="ascii")
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
+    def used():
+        fields = (java / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        highest = re.search(r"VmHWM:\s+(\d+) kB", (java / "status").read_text(encoding="utf-8"))
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), int(highest[1]) / 1024
 
-    return session, lambda sql: session.sql(sql).collect(), memory
+    return session, lambda sql: session.sql(sql).collect(), used
 
 
 ENGINES = {"duckdb": by_duckdb, "spark": by_spark}
 
 
 def run_engine(args):
-    """In a process of its own: prints the seconds of the views and of each query, with its rows, as JSON."""
+    """In a process of its own: prints the cost of the views and of each query, and its rows, as JSON."""
     sys.path.insert(0, str(args.package))
     from tapelens.parquet import create_views
 
-    engine, rows, memory = ENGINES[args.run](args)
-    begin = time.monotonic()
-    create_views(engine, args.folder)
-    out = {"views": time.monotonic() - begin, "seconds": [], "rows": []}
+    engine, rows, used = ENGINES[args.run](args)
+    out = {"rows": [], "seconds": [], "elapsed": []}
+
+    def timed(work):
+        begin, before = time.monotonic(), used()[0]
+        result = work()
+        out["seconds"].append(used()[0] - before)
+        out["elapsed"].append(time.monotonic() - begin)
+        return result
+
+    timed(lambda: create_views(engine, args.folder))
     for _, sql in queries():
-        begin = time.monotonic()
-        out["rows"].append(len(rows(sql)))
-        out["seconds"].append(time.monotonic() - begin)
-    print(json.dumps({**out, "mib": memory()}))
+        out["rows"].append(len(timed(lambda sql=sql: rows(sql))))
+    print(json.dumps({**out, "mib": used()[1]}))
 
 
 def measured(command, **options):
-    """The seconds and the peak memory in MiB of a command that must succeed."""
+    """The seconds by the clock and of processors, and the peak memory in MiB, of a command that must succeed."""
     begin = time.monotonic()
     process = subprocess.Popen(command, **options)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{command[0]} ended with {process.returncode}")
-    return time.monotonic() - begin, usage.ru_maxrss / 1024
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def size(folder):
@@ -94,9 +106,9 @@ def written(args, most, base):
                    stdout=subprocess.DEVNULL)
     recordings = sorted(map(str, job.glob("*.tapelens")))
     print(f"recordings  {size(job)}", flush=True)
-    seconds, mib = measured([sys.executable, "-m", "tapelens.parquet", *recordings, "-o", parquet], stdout=subprocess.DEVNULL,
+    elapsed, seconds, mib = measured([sys.executable, "-m", "tapelens.parquet", *recordings, "-o", parquet], stdout=subprocess.DEVNULL,
                             env={**os.environ, "PYTHONPATH": str(args.package)})
-    print(f"Parquet     {size(parquet)}, written in {seconds:.1f} s with {mib:,.0f} MiB of memory", flush=True)
+    print(f"Parquet     {size(parquet)}, written in {elapsed:.0f} s ({seconds:.1f} s of a processor) with {mib:,.0f} MiB of memory", flush=True)
     shutil.rmtree(job)
     return parquet
 
@@ -134,8 +146,8 @@ def main():
     found = {}
     if args.keep:
         args.keep.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(prefix="tapelens-bench-", dir=(args.parquet or args.keep or pathlib.Path()).absolute().parent
-                                     if args.parquet or args.keep else None) as folder:
+    near = (args.parquet or args.keep or pathlib.Path(tempfile.gettempdir(), "tables")).absolute().parent  # for links
+    with tempfile.TemporaryDirectory(prefix="tapelens-bench-", dir=near) as folder:
         base = pathlib.Path(folder)
         parquet = args.parquet or written(args, counts[-1], args.keep or base)
         for count in counts:
@@ -154,10 +166,10 @@ def main():
             growth = math.log(values[-1] / values[0]) / math.log(counts[-1] / counts[0]) if len(counts) > 1 else math.nan
             print(f"  {title:<{len(engine) + 59}}" + "".join(f"{value:8.2f}" for value in values) + f"{growth:10.2f}")
 
-        line("the views", [one["views"] for one in ran])
-        for index, (title, _) in enumerate(queries()):
+        for index, title in enumerate(["the views", *(title for title, _ in queries())]):
             line(title, [one["seconds"][index] for one in ran])
-        line("all queries", [sum(one["seconds"]) for one in ran])
+        line("all of them", [sum(one["seconds"]) for one in ran])
+        line("all of them, elapsed", [sum(one["elapsed"]) for one in ran])
         print(f"  {'memory in MiB':<{len(engine) + 59}}" + "".join(f"{one['mib']:8,.0f}" for one in ran), flush=True)
     if len({tuple(one["rows"]) for (_, count), one in found.items() if count == counts[-1]}) > 1:
         raise SystemExit("the engines have different numbers of rows: "

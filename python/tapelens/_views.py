@@ -16,7 +16,8 @@ FOLDER, HERE = "tapelens_parquet", "tapelens_here"
 
 _TEXT = r"'(?:[^'\n]|'')*'"
 _STATEMENT = re.compile(
-    rf"SET VARIABLE {HERE} = \(SELECT '\.' FROM read_text\('{re.escape(SCRIPT)}'\) WHERE contains\(content, {_TEXT}\)\);\n"
+    rf"SET VARIABLE {HERE} = \(SELECT '\.' FROM read_text\('{re.escape(SCRIPT)}'\) "
+    rf"WHERE contains\(replace\(content, '{{6}}, '{{4}}\), {_TEXT}\)\);\n"
     rf"|CREATE OR REPLACE VIEW (?P<name>\w+) AS FROM read_parquet\(\n"
     rf"  coalesce\(getvariable\('{FOLDER}'\), getvariable\('{HERE}'\), {_TEXT}\) \|\| '/(?P=name)/\*\.parquet',\n"
     rf"  union_by_name = true, hive_partitioning = false\);\n")
@@ -32,7 +33,8 @@ def script(folder: str | os.PathLike[str], tables: Iterable[str]) -> str:
     and else the absolute path of `folder`."""
     path = _quoted(os.path.abspath(folder))
     # A copy of the folder has the same script, so the path inside recognizes both.
-    found = f"SET VARIABLE {HERE} = (SELECT '.' FROM read_text('{SCRIPT}') WHERE contains(content, {path}));\n"
+    found = (f"SET VARIABLE {HERE} = (SELECT '.' FROM read_text('{SCRIPT}') "
+             f"WHERE contains(replace(content, {_quoted(chr(39) * 2)}, {_quoted(chr(39))}), {path}));\n")
     return found + "".join(f"CREATE OR REPLACE VIEW {name} AS FROM read_parquet(\n"
                            f"  coalesce(getvariable('{FOLDER}'), getvariable('{HERE}'), {path}) || '/{name}/*.parquet',\n"
                            f"  union_by_name = true, hive_partitioning = false);\n" for name in tables)

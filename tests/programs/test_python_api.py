@@ -1,9 +1,11 @@
 """`import tapelens`: tables agree with the report in every reader; Parquet and the queries of docs/queries.md."""
 
+import decimal
 import gc
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -269,16 +271,86 @@ def database(parquet):
 
 
 def queries():
-    return [(title, sql) for title, sql in re.findall(r"^## (\d+\. .*?)\n```sql\n(.*?)```", QUERIES.read_text(encoding="utf-8"), re.M | re.S)]
+    return [(title, sql) for title, sql in re.findall(r"^## (\d+\. .*?)\n```sql\n(.*?);\n```", QUERIES.read_text(encoding="utf-8"), re.M | re.S)]
 
 
 def test_parquet_has_the_rows_of_the_tables(run, database):
     for name, table in run.tables.items():
         [(rows,)] = database.sql(f"SELECT count(*) FROM {name} WHERE run = 'gpt'").fetchall()
         assert rows == len(table), name
-    columns = [name for name in run.saves.column_names if name != "process"]
-    rows = database.sql(f"SELECT {', '.join(f'{chr(34)}{name}{chr(34)}' for name in columns)} FROM saves WHERE run = 'gpt' ORDER BY save").fetchall()
-    assert rows == [tuple(row[name] for name in columns) for row in run.saves.rows()]
+    assert database.sql("SELECT * FROM saves WHERE run = 'gpt' ORDER BY save").fetchall() == [
+        ("gpt", *row.values()) for row in run.saves.rows()]
+
+
+def counted(folder, *, script, first="SELECT 1"):
+    """The saves of each run, by a DuckDB that is started in the folder."""
+    program = ("import duckdb, pathlib, sys\nconnection = duckdb.connect()\nconnection.execute(sys.argv[2])\n"
+               "connection.execute(pathlib.Path(sys.argv[1]).read_text())\n"
+               "print(connection.sql('SELECT run, count(*) FROM saves GROUP BY run ORDER BY run').fetchall())")
+    return harness.bare([sys.executable, "-c", program, script, first], cwd=folder)
+
+
+def test_views_work_in_any_current_directory_and_after_a_move(parquet, tmp_path):
+    usual = counted(parquet, script="views.sql")
+    assert usual.code == 0 and "gpt" in usual.stdout, usual
+    assert counted(tmp_path, script=parquet / "views.sql") == usual
+    moved = tmp_path / "moved's"
+    shutil.copytree(parquet, moved)
+    (moved / "saves/saves-gpt.parquet").unlink()
+    assert "gpt" not in counted(moved, script="views.sql").stdout, "a copy reads itself"
+    variable = f"SET VARIABLE tapelens_parquet = '{str(moved).replace(chr(39), chr(39) * 2)}'"
+    assert counted(parquet, script=parquet / "views.sql", first=variable) == counted(moved, script="views.sql")
+
+
+def test_views_are_created_through_the_package(parquet, tmp_path):
+    with duckdb.connect() as connection:
+        assert "saves" in tapelens.parquet.create_views(connection, parquet)
+        assert len(connection.sql(queries()[0][1]).fetchall()) == 2
+        (tmp_path / "views.sql").write_text("DROP TABLE mine;\n")
+        for other in (tmp_path, tmp_path / "nothing"):
+            with pytest.raises(tapelens.UsageError, match="has no views.sql of `python -m tapelens.parquet`"):
+                tapelens.parquet.create_views(connection, other)
+
+
+def test_views_are_those_of_the_written_tables(file, tmp_path):
+    tapelens.parquet.to_parquet(file, tmp_path, run="007/a", tables=["saves", "frames"])
+    tapelens.parquet.to_parquet(file, tmp_path, run="2026-11-28", tables=["peak"])
+    with duckdb.connect() as connection:
+        assert sorted(tapelens.parquet.create_views(connection, tmp_path)) == ["frames", "peak", "saves"]
+        assert connection.sql("SELECT DISTINCT run FROM saves UNION SELECT run FROM peak ORDER BY run").fetchall() == [
+            ("007/a",), ("2026-11-28",)]
+
+
+def test_queries_have_only_sql_that_spark_takes():
+    for title, sql in queries():
+        assert '"' not in sql and "`" not in sql, f"{title}: engines quote names with different signs"
+        assert not re.search(r"FILTER \((?!WHERE )", sql), title
+
+
+@pytest.fixture(scope="module")
+def spark():
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    session = (sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+               .config("spark.sql.shuffle.partitions", "1").getOrCreate())
+    yield session
+    session.stop()
+
+
+def test_spark_has_the_rows_of_duckdb(spark, parquet, database):
+    assert "saves" in tapelens.parquet.create_views(spark, parquet)
+
+    def comparable(rows):
+        return sorted(json.dumps([float(f"{value:.12g}") if isinstance(value, (int, float, decimal.Decimal)) else value
+                                  for value in row]) for row in rows)
+
+    assert spark.table("saves").columns == [name for name, *_ in database.sql("DESCRIBE saves").fetchall()]
+    for title, sql in queries():
+        found = spark.sql(sql)
+        wanted = database.sql(sql)
+        assert found.columns == wanted.columns, title
+        assert comparable(found.collect()) == comparable(wanted.fetchall()), title
 
 
 @pytest.mark.parametrize("number", range(10), ids=lambda number: str(number + 1))
@@ -325,8 +397,8 @@ def test_the_command_exports_the_same(file, run, tmp_path):
     options = [harness.BINARY, "export", file, "--format", "parquet", "--python", harness.PYTHON]
     done = harness.bare(options, env=ENVIRONMENT, cwd=tmp_path)
     assert done.code == 0, done.stderr
-    saves = pyarrow.parquet.read_table(tmp_path / "gpt.parquet/run=gpt/process=0/saves.parquet", partitioning=None)
-    assert saves.to_pylist() == [{key: value for key, value in row.items() if key != "process"} for row in run.saves.rows()]
+    saves = pyarrow.parquet.read_table(tmp_path / "gpt.parquet/saves/saves-gpt.parquet")
+    assert saves.to_pylist() == [{"run": "gpt", **row} for row in run.saves.rows()]
     without = harness.bare(options, env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert without.code == 3 and "pip install 'tapelens[parquet]'" in without.stderr
 
@@ -341,7 +413,7 @@ def test_without_a_writer_it_says_what_to_install(file, tmp_path):
 
 
 def test_files_of_others_in_the_folder_stay(file, tmp_path):
-    ours = tmp_path / "run=gpt/process=0/saves.parquet"
+    ours = tmp_path / "saves/saves-gpt.parquet"
     write = [sys.executable, "-m", "tapelens.parquet", file, "-o", tmp_path]
     for theirs, text in ((ours, b"PAR1 mine"), (tmp_path / "views.sql", b"CREATE OR REPLACE VIEW mine AS SELECT 1;\n")):
         theirs.parent.mkdir(parents=True, exist_ok=True)
@@ -354,4 +426,4 @@ def test_files_of_others_in_the_folder_stay(file, tmp_path):
         assert harness.bare(write, env=ENVIRONMENT).code == 0, "its own are replaced"
         assert theirs.read_bytes() != text
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {file.stat().st_mode & 0o777}
-    assert pyarrow.parquet.read_table(ours, partitioning=None).schema.metadata == {b"tapelens.table": b"saves"}
+    assert pyarrow.parquet.read_table(ours).schema.metadata == {b"tapelens.table": b"saves"}
