@@ -16,8 +16,8 @@ import pathlib
 import struct
 import sys
 import urllib.parse
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from tapelens import _files, _views
 from tapelens._errors import Error, UsageError
@@ -26,30 +26,49 @@ from tapelens._views import create_views
 
 __all__ = ["create_views", "to_parquet"]
 
+_Item = TypeVar("_Item")
+
 SUFFIX = ".parquet"
-THREADS = 4  # that write tables of a recording
+THREADS = 4  # that write the tables of a recording
 MARK = "tapelens.table"  # in the metadata of each file, with the name of its table: which may be replaced
 
 
 class _Writer(Protocol):
-    def __call__(self, table: Table, run: str, file: pathlib.Path) -> None:
-        """Writes the table with the name of the run as the first column."""
+    def __call__(self, recording: Recording, run: str, files: Mapping[str, pathlib.Path]) -> None:
+        """Writes the tables into their files, with the name of the run as the first column."""
+
+
+def _together(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
+    """Calls `work` for each item, in a few threads."""
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, items))
 
 
 def _by_pyarrow() -> _Writer:
     import pyarrow
     import pyarrow.parquet
 
-    def write(table: Table, run: str, file: pathlib.Path) -> None:
-        reader = pyarrow.RecordBatchReader.from_stream(table)
+    def write(recording: Recording, run: str, files: Mapping[str, pathlib.Path]) -> None:
         names = pyarrow.array([run])
         field = pyarrow.field("run", pyarrow.dictionary(pyarrow.int32(), names.type), nullable=False)
-        schema = pyarrow.schema([field, *reader.schema], {**(reader.schema.metadata or {}), MARK: table.name})
-        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        writers: dict[str, Any] = {}
+
+        def add(table: Table) -> None:
+            reader = pyarrow.RecordBatchReader.from_stream(table)
+            schema = pyarrow.schema([field, *reader.schema], {**(reader.schema.metadata or {}), MARK: table.name})
+            if table.name not in writers:
+                writer = pyarrow.parquet.ParquetWriter(files[table.name], schema, compression="zstd")
+                writers[table.name] = opened.enter_context(writer)
             for batch in reader:
                 indices = pyarrow.repeat(pyarrow.scalar(0, pyarrow.int32()), batch.num_rows)
                 column = pyarrow.DictionaryArray.from_arrays(indices, names)
-                writer.write_batch(pyarrow.RecordBatch.from_arrays([column, *batch.columns], schema=schema))
+                writers[table.name].write_batch(pyarrow.RecordBatch.from_arrays([column, *batch.columns], schema=schema))
+
+        # All tables of a process, then those of the next: the recording is read once.
+        with contextlib.ExitStack() as opened:
+            for index, part in enumerate(recording.processes or [recording]):
+                tables = [part.tables[name] for name in files]
+                _together(add, [table for table in tables if index == 0 or not _is_shared(table)])
 
     return write
 
@@ -57,12 +76,13 @@ def _by_pyarrow() -> _Writer:
 def _by_duckdb() -> _Writer:
     import duckdb
 
-    def write(table: Table, run: str, file: pathlib.Path) -> None:
-        quoted, name = (text.replace("'", "''") for text in (str(file), run))
-        with duckdb.connect() as connection:
-            connection.register("rows_of_table", table)
-            connection.sql(f"COPY (SELECT '{name}' AS run, * FROM rows_of_table) TO '{quoted}' (FORMAT parquet, "
-                           f"COMPRESSION zstd, KV_METADATA {{'{MARK}': '{table.name}'}})")
+    def write(recording: Recording, run: str, files: Mapping[str, pathlib.Path]) -> None:
+        for name, file in files.items():
+            quoted_file, quoted_run = (text.replace("'", "''") for text in (str(file), run))
+            with duckdb.connect() as connection:
+                connection.register("rows_of_table", recording.tables[name])
+                connection.sql(f"COPY (SELECT '{quoted_run}' AS run, * FROM rows_of_table) TO '{quoted_file}' (FORMAT parquet, "
+                               f"COMPRESSION zstd, KV_METADATA {{'{MARK}': '{name}'}})")
 
     return write
 
@@ -92,6 +112,16 @@ def _is_table(file: pathlib.Path) -> bool:
 
 def _run_of(path: str) -> str:
     return pathlib.Path(path).name.removesuffix(".tapelens")
+
+
+def _is_shared(table: Table) -> bool:
+    """Whether all processes share the rows."""
+    return table.column_names[0] != "process"
+
+
+def _flush(file: pathlib.Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
 
 
 def _file(base: pathlib.Path, table: str, run: str) -> pathlib.Path:
@@ -124,13 +154,11 @@ def to_parquet(recording: Recording | str | os.PathLike[str], directory: str | o
     for file in files.values():
         _files.check(file, "table", _is_table, force)
 
-    def write_table(name: str) -> None:
-        with _files.whole(files[name], "table", _is_table, mode, force) as part:
-            write(recording.tables[name], name_of_run, part)
-
-    # The threads wait for the disk together: each file is complete on it before it replaces an older one.
-    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(write_table, files))
+    with contextlib.ExitStack() as replaced:
+        parts = {name: replaced.enter_context(_files.whole(file, "table", _is_table, mode, force))
+                 for name, file in files.items()}
+        write(recording, name_of_run, parts)
+        _together(_flush, parts.values())  # before they replace older files, one by one
     # Tables of other runs stay. DuckDB makes no view of a table without files.
     with _files.whole(script, "script", _views.is_script, mode, force) as part:
         part.write_text(_views.script(base, [name for name in recording.tables if (base / name).is_dir()]), encoding="utf-8")

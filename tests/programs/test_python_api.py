@@ -321,6 +321,18 @@ def test_views_are_those_of_the_written_tables(file, tmp_path):
             ("007/a",), ("2026-11-28",)]
 
 
+def test_all_processes_of_a_run_are_in_one_file(tmp_path):
+    both = tmp_path / "both.tapelens"
+    run = harness.record(["sh", "-c", '"$0" && "$0"', harness.TRAINER], both)
+    assert run.code == 0, run.stderr
+    recording = tapelens.open(both)
+    assert len(recording.processes) >= 2
+    tapelens.parquet.to_parquet(recording, tmp_path)
+    for name, table in recording.tables.items():
+        assert pyarrow.parquet.read_table(tmp_path / f"{name}/{name}-both.parquet").to_pylist() == [
+            {"run": "both", **row} for row in table.rows()], name
+
+
 def test_queries_have_only_sql_that_spark_takes():
     for title, sql in queries():
         assert '"' not in sql and "`" not in sql, f"{title}: engines quote names with different signs"
