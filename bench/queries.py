@@ -156,8 +156,9 @@ def main():
                 done = subprocess.run([sys.executable, __file__, "--run", engine, "--folder", ranks, "--threads", str(args.threads),
                                        "--spark-memory", args.spark_memory, "--package", args.package],
                                       check=True, stdout=subprocess.PIPE, text=True)
-                found[engine, count] = json.loads(done.stdout.splitlines()[-1])
-                print(f"{engine} has queried {count:,} ranks", file=sys.stderr, flush=True)
+                found[engine, count] = one = json.loads(done.stdout.splitlines()[-1])
+                print(f"{engine}, {count:,} ranks: {sum(one['seconds']):.1f} s of a processor, {sum(one['elapsed']):.1f} s elapsed, "
+                      f"{one['mib']:,.0f} MiB of memory", file=sys.stderr, flush=True)
     for engine in args.engines.split(","):
         print(f"\n{engine}, seconds{'':<52}" + "".join(f"{count:>8,}" for count in counts) + "  exponent")
         ran = [found[engine, count] for count in counts]
