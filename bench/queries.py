@@ -63,7 +63,7 @@ ENGINES = {"duckdb": by_duckdb, "spark": by_spark}
 
 
 def run_engine(args):
-    """In a process of its own: prints the cost of the views and of each query, and its rows, as JSON."""
+    """Prints the cost of the views and of each query, and its rows, as JSON. Each engine has a separate process."""
     sys.path.insert(0, str(args.package))
     from tapelens.parquet import create_views
 
