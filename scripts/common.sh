@@ -39,6 +39,78 @@ packaging_tools() {
   echo "$want" > "$PACKAGING_TOOLS/.made-from"
 }
 
+# What takes long to make and no tree owns.
+cache_folder() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/tapelens"; }
+
+# The mirror of this machine, if it runs Debian.
+debian_mirror() {
+  (source /etc/os-release && [[ ${ID-} == debian ]] && apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' \
+    | awk -v release="$VERSION_CODENAME" '$1 == release && $2 ~ /^http/ && !found { print $2; found = 1 }')
+}
+
+# Packages of another Debian release into an empty folder, with apt's check of signatures. Debian moves old releases to its archive.
+download_from() { # RELEASE FOLDER PACKAGE...
+  local release=$1 folder=$2 lists mirror options
+  shift 2
+  lists=$(mktemp -d)
+  mkdir -p "$folder" "$lists"/{state/lists,cache/archives}/partial
+  touch "$lists/status"
+  options=(-q -o Dir::State="$lists/state" -o Dir::State::Status="$lists/status" -o Dir::Cache="$lists/cache" -o APT::Architecture=amd64
+    -o APT::Architectures=amd64 -o Dir::Etc::SourceList="$lists/sources" -o Dir::Etc::SourceParts=- -o Acquire::Languages=none
+    -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Update::Error-Mode=any)
+  for mirror in $(debian_mirror) http://deb.debian.org/debian http://archive.debian.org/debian; do
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" > "$lists/sources"
+    if apt-get "${options[@]}" update && (cd "$folder" && apt-get "${options[@]}" download "$@"); then
+      rm -rf "$lists"
+      return
+    fi
+  done
+  rm -rf "$lists"
+  echo "Debian's $release cannot be downloaded now" >&2
+  return 1
+}
+
+# The installed debootstrap, or Debian's package unpacked in the cache.
+debootstrap() {
+  local own
+  own=$(cache_folder)/debootstrap
+  if command -v /usr/sbin/debootstrap > /dev/null; then
+    /usr/sbin/debootstrap "$@"
+    return
+  fi
+  if [[ ! -x $own/usr/sbin/debootstrap ]]; then
+    rm -rf "$own"
+    mkdir -p "$own"
+    (cd "$own" && { apt-get download debootstrap || { apt-get update && apt-get download debootstrap; }; } && dpkg-deb -x debootstrap_*.deb .) || return
+  fi
+  DEBOOTSTRAP_DIR=$own/usr/share/debootstrap "$own/usr/sbin/debootstrap" "$@"
+}
+
+# A folder with a Debian release, in a namespace of mounts of its own. Debian's mirror, else debootstrap's own.
+make_release() { # RELEASE FOLDER PACKAGE,PACKAGE...
+  local fresh=$2.part
+  rm -rf "$fresh"
+  mkdir -p "${2%/*}"
+  # shellcheck disable=SC2046 # no word if there is no mirror
+  debootstrap --variant=minbase --include="$3" "$1" "$fresh" $(debian_mirror) || return
+  rm -f "$fresh"/var/cache/apt/archives/*.deb
+  umount -l "$fresh/proc" "$fresh/sys" 2> /dev/null || true
+  mv "$fresh" "$2"
+}
+
+# Mounts paths of this machine at the same place in a folder with a release: these, and what programs and pip need (the
+# kernel's, /tmp, network settings, certificates).
+show_machine() { # FOLDER PATH...
+  local release=$1 path
+  shift
+  for path in /proc /sys /dev /tmp "$@" /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs; do
+    [[ -e $path ]] || continue
+    path=$(realpath "$path")
+    if [[ -d $path ]]; then mkdir -p "$release$path"; else mkdir -p "$release${path%/*}" && touch "$release$path"; fi
+    mount --rbind "$path" "$release$path"
+  done
+}
+
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory
