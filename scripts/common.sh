@@ -39,7 +39,7 @@ packaging_tools() {
   echo "$want" > "$PACKAGING_TOOLS/.made-from"
 }
 
-# What takes long to make and no tree owns.
+# The folder for files that are slow to make and that all trees share.
 cache_folder() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/tapelens"; }
 
 # The mirror of this machine, if it runs Debian.
