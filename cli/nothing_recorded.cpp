@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <string.h>
 
 #include <algorithm>
 #include <array>
@@ -33,10 +32,23 @@ std::string program_without_preload(const std::string& program) {
   return {};
 }
 
+// The signals that end a process unless it handles them. sigabbrev_np() is newer than the oldest supported glibc.
+struct EndingSignal {
+  int number;
+  std::string_view name;
+};
+constexpr EndingSignal kEndingSignals[] = {
+    {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"},    {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
+    {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},       {SIGFPE, "SIGFPE"},      {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},
+    {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},     {SIGPIPE, "SIGPIPE"},    {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+    {SIGPROF, "SIGPROF"}, {SIGVTALRM, "SIGVTALRM"}, {SIGXCPU, "SIGXCPU"},    {SIGXFSZ, "SIGXFSZ"}, {SIGPOLL, "SIGPOLL"},
+    {SIGPWR, "SIGPWR"},   {SIGSYS, "SIGSYS"},       {SIGSTKFLT, "SIGSTKFLT"}};
+
 std::string ended(int exit_code) {
-  const int number = exit_code - 128;
-  const char* name = number > 0 && number < NSIG ? sigabbrev_np(number) : nullptr;
-  if (name != nullptr) return "ended with " + std::to_string(exit_code) + " (SIG" + name + ")";
+  const auto* signal = std::ranges::find(kEndingSignals, exit_code - 128, &EndingSignal::number);
+  if (signal != std::end(kEndingSignals)) {
+    return "ended with " + std::to_string(exit_code) + " (" + std::string(signal->name) + ")";
+  }
   return "exited with " + std::to_string(exit_code);
 }
 
