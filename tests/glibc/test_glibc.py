@@ -35,6 +35,11 @@ def inside(tmp_path):
     return run
 
 
+def supported(inside):
+    """Older Pythons are recorded without stacks and steps of optimizers."""
+    return int(inside("python", "-c", "import sys; print(sys.version_info[1])").stdout) >= 10
+
+
 def test_the_commands_run(inside):
     assert inside("getconf", "GNU_LIBC_VERSION").stdout == "glibc 2.31\n"
     assert inside("tapelens", "--version").stdout.startswith("tapelens ")
@@ -51,8 +56,7 @@ def test_a_python_program(inside):
     assert report["saves"]["count"] == counted
     text = inside("tapelens", "report", "run.tapelens").stdout
     assert "ConvolutionBackward0.input" in text
-    minor = int(inside("python", "-c", "import sys; print(sys.version_info[1])").stdout)
-    assert ("train.py:" in text) == (minor >= 10), text  # older ones are recorded without stacks
+    assert ("train.py:" in text) == supported(inside), text
     assert "Peak" in inside("tapelens", "advise", "run.tapelens").stdout
     for form in ("perfetto", "sqlite"):
         inside("tapelens", "export", "run.tapelens", "--format", form, "-o", f"run.{form}")
@@ -61,8 +65,11 @@ def test_a_python_program(inside):
 def test_rewrites_keep_the_output(inside):
     bare = inside("python", TRAIN)
     assert inside("tapelens", "run", "--apply", "bitwise", "--", "python", TRAIN).stdout == bare.stdout
-    verified = inside("tapelens", "verify", "--apply", "bitwise", "--", "python", TRAIN)
-    assert "identical" in verified.stdout + verified.stderr, verified
+    verified = inside("tapelens", "verify", "--apply", "bitwise", "--", "python", TRAIN, check=False)
+    if supported(inside):
+        assert verified.returncode == 0 and "Identical, bit for bit, in 3 steps" in verified.stdout, verified
+    else:
+        assert verified.returncode == 5 and "The same in 1 step: 3 losses" in verified.stdout, verified
 
 
 def test_a_simulated_gpu(inside, tmp_path):
@@ -79,7 +86,7 @@ def test_a_cpp_program(inside):
     recorded = inside("tapelens", "record", "-o", "cpp.tapelens", "--", *TRAINER)
     assert re.findall(r"loss (\S+)", recorded.stdout) == re.findall(r"loss (\S+)", bare)
     report = json.loads(inside("tapelens", "report", "cpp.tapelens", "--format", "json").stdout)
-    assert report["saves"]["count"] == 69
+    assert report["saves"]["count"] > 0 and report["saves"]["unattributed"] == 0
     assert "trainer.cpp:" in inside("tapelens", "report", "cpp.tapelens").stdout
 
 

@@ -47,8 +47,11 @@ def test_what_is_in_it():
         assert name in files, name
     assert [name for name in files if re.search(r"probe-\d.*\.so$", name)]
     assert not [name for name in names if "torch" in name.lower() and ".so" in name]
+    system = tuple(int(number) for number in re.search(r"manylinux_(\d+)_(\d+)", wheel().name).groups())
     for name, content in programs.items():
         assert content.startswith(b"\x7fELF"), name
+        glibc = [tuple(int(number) for number in version) for version in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", content)]
+        assert max(glibc) <= system, f"{name} needs glibc {max(glibc)}"
         assert b".symtab\0" not in content, f"{name} is not stripped"
         assert str(ROOT).encode() not in content, f"{name} names the folder that it was built in"
 
