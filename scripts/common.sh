@@ -86,20 +86,20 @@ debootstrap() {
   DEBOOTSTRAP_DIR=$own/usr/share/debootstrap "$own/usr/sbin/debootstrap" "$@"
 }
 
-# A folder with a Debian release, in a namespace of mounts of its own. Debian's mirror, else debootstrap's own.
+# Makes a folder with a Debian release, from the mirror of this machine or that of debootstrap. Runs in a private mount namespace.
 make_release() { # RELEASE FOLDER PACKAGE,PACKAGE...
   local fresh=$2.part
   rm -rf "$fresh"
   mkdir -p "${2%/*}"
-  # shellcheck disable=SC2046 # no word if there is no mirror
+  # shellcheck disable=SC2046 # other systems have no such mirror
   debootstrap --variant=minbase --include="$3" "$1" "$fresh" $(debian_mirror) || return
   rm -f "$fresh"/var/cache/apt/archives/*.deb
   umount -l "$fresh/proc" "$fresh/sys" 2> /dev/null || true
   mv "$fresh" "$2"
 }
 
-# Mounts paths of this machine at the same place in a folder with a release: these, and what programs and pip need (the
-# kernel's, /tmp, network settings, certificates).
+# Mounts paths of this machine at the same place in a folder with a release. Kernel file systems, /tmp, network settings and
+# certificates are mounted too.
 show_machine() { # FOLDER PATH...
   local release=$1 path
   shift
