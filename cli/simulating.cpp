@@ -124,7 +124,11 @@ GpuSettings settings_of(const simulated::Card& card, uint64_t bytes, uint32_t co
 }
 
 GpuSettings settings_of(const SimulatingOptions& options) {
-  if (!stubs::kRunHere) throw CLI::ValidationError("--gpu", "GPUs are simulated on x86-64 processors only");
+  if (!stubs::kRunHere) {
+    throw CLI::ValidationError("--gpu",
+                               "GPUs are simulated on x86-64 only: the libraries that replace CUDA's are x86-64 code. "
+                               "Leave --gpu out to use this machine's GPU, or simulate on an x86-64 machine");
+  }
   const auto request = simulated::read_request(options.gpu, parse_bytes);
   if (!request) throw CLI::ValidationError("--gpu", request.error().message);
   GpuSettings gpu = settings_of(*request->card, request->bytes, request->count);

@@ -111,6 +111,10 @@ show_machine() { # FOLDER PATH...
   done
 }
 
+# For pip on this machine: wheels for aarch64 and the Python of scripts/debian-aarch64, with every C library.
+PIP_FOR_AARCH64=(--only-binary ':all:' --python-version 311 --implementation cp --abi cp311 --abi abi3 --abi none --platform manylinux2014_aarch64)
+for minor in {17..36}; do PIP_FOR_AARCH64+=(--platform "manylinux_2_${minor}_aarch64"); done
+
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory

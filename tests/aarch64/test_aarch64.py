@@ -53,7 +53,7 @@ def emulated(program, *arguments, preload=True, page_bytes=None, **variables):
     """QEMU itself runs on this machine without the preload library, which only the emulated program loads."""
     pages = ("-p", page_bytes) if page_bytes else ()
     preloaded = ("-E", f"LD_PRELOAD={PRELOAD}") if preload else ()
-    return run("qemu-aarch64", "-cpu", "neoverse-n1", "-L", SYSTEM, *pages, *preloaded, BUILD / "bin" / program,
+    return run("qemu-aarch64-static", "-cpu", "neoverse-n1", "-L", SYSTEM, *pages, *preloaded, BUILD / "bin" / program,
                *arguments, **variables)
 
 

@@ -1,0 +1,131 @@
+"""Uses the wheel for aarch64 as its users do, in a Debian for aarch64 under QEMU (scripts/debian-aarch64), and compares
+its recordings of Python programs with those of this machine. scripts/try-aarch64 --python installs it."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(os.environ["TAPELENS_X86_64_BUILD"]) / "bin/tapelens"
+THERE = pathlib.Path(os.environ["TAPELENS_AARCH64_PYTHON"])
+PROGRAMS = {"custom_function": ("samples/custom_function.py", "--steps", "2"), "verified": ("tests/programs/cases/verified.py",)}
+VERSION = re.search(r"^project\(tapelens VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+
+
+def run(*command, code=0, **variables):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=3000, check=False, cwd=ROOT,
+                          env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | variables)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def here(*command, **options):
+    return run(HERE, *command, **options)
+
+
+def there(*command, **options):
+    """The command in the other system, with the programs of the environment on its path."""
+    return run("scripts/debian-aarch64", "--", *command, TAPELENS_INNER_PATH=str(THERE.parent), **options)
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request):
+    return PROGRAMS[request.param]
+
+
+@pytest.fixture(scope="module")
+def recorded_there(program, tmp_path_factory):
+    file = tmp_path_factory.mktemp("aarch64") / "run.tapelens"
+    return there("tapelens", "record", "-o", file, "--", "python", *program), file
+
+
+@pytest.fixture(scope="module")
+def recorded_here(program, tmp_path_factory):
+    file = tmp_path_factory.mktemp("x86-64") / "run.tapelens"
+    return here("record", "-o", file, "--", ROOT / ".venv/bin/python", *program), file
+
+
+def report(file):
+    return json.loads(here("report", "--format", "json", file).stdout)
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"loss (\S+)", text)]
+
+
+def test_the_version():
+    assert there("uname", "-m").stdout == "aarch64\n"
+    assert there("tapelens", "--version").stdout.split()[:2] == ["tapelens", VERSION]
+
+
+def test_doctor_says_that_recording_will_work():
+    told = there("tapelens", "doctor", "--", "python").stdout
+    assert "Recording will work" in told
+    assert " BAD" not in told
+
+
+def test_no_gpu_is_simulated_there():
+    told = there("tapelens", "run", "--gpu", "H100", "--", "python", "-c", "", code=2)
+    assert told.stdout == ""
+    assert "GPUs are simulated on x86-64 only" in told.stderr
+    assert "simulate on an x86-64 machine" in told.stderr
+
+
+def test_both_compute_the_same(recorded_there, recorded_here):
+    assert len(numbers(recorded_here[0].stdout)) >= 2
+    assert numbers(recorded_there[0].stdout) == pytest.approx(numbers(recorded_here[0].stdout), rel=1e-3)
+
+
+def test_the_recording_is_whole(recorded_there):
+    [process] = report(recorded_there[1])["processes"]
+    assert (process["finished"], process["exit_code"]) == (True, 0)
+
+
+def test_same_saves(recorded_there, recorded_here):
+    def saves(file):
+        told = report(file)["saves"]
+        return {field["field"]: (field["count"], field["logical_bytes"]) for field in told["by_field"]}, told["unattributed"]
+
+    assert len(saves(recorded_here[1])[0]) > 5
+    assert saves(recorded_there[1]) == saves(recorded_here[1])
+
+
+def saves_at_the_peak(file):
+    return [one for one in report(file)["peak"]["allocations"] if one["category"] == "saved"]
+
+
+def test_same_lines_and_modules(recorded_there, recorded_here):
+    def places(file):
+        return {(one["bytes"], one["holders"][0]["node"], one["holders"][0]["field"], one["module"],
+                 tuple((pathlib.Path(frame["file"]).name, frame["line"], frame["function"]) for frame in one["stack"]
+                       if frame["file"].startswith(str(ROOT))))
+                for one in saves_at_the_peak(file)}
+
+    assert any(module and stack for *_, module, stack in places(recorded_here[1]))
+    assert places(recorded_there[1]) == places(recorded_here[1])
+
+
+def test_both_processors_read_the_recording_alike(recorded_there):
+    file = recorded_there[1]
+    for command in (("report",), ("advise",), ("advise", "--format", "json")):
+        assert there("tapelens", *command, file).stdout == here(*command, file).stdout
+
+
+def test_same_advice(recorded_there, recorded_here):
+    def advice(file):
+        told = json.loads(here("advise", "--format", "json", file).stdout)
+        return {(one["check"], one["title"]) for one in told["findings"]}
+
+    assert advice(recorded_there[1]) == advice(recorded_here[1])
+
+
+def test_rewritten_gradients_have_the_same_bits(program, tmp_path):
+    verdict = tmp_path / "verdict.json"
+    there("tapelens", "verify", "--apply", "bitwise", "--rewrite-min-bytes", "0", "--format", "json", "-o", verdict, "--",
+          "python", *program)
+    told = json.loads(verdict.read_text())
+    assert told["verdict"] == "identical"
