@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
+import zipfile
 
 import pytest
 
@@ -13,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(os.environ["TAPELENS_X86_64_BUILD"]) / "bin/tapelens"
 THERE = pathlib.Path(os.environ["TAPELENS_AARCH64_PYTHON"])
 PROGRAMS = {"custom_function": ("samples/custom_function.py", "--steps", "2"), "verified": ("tests/programs/cases/verified.py",)}
+EM_AARCH64, PT_LOAD = 183, 1
 VERSION = re.search(r"^project\(tapelens VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
 
 
@@ -60,6 +63,22 @@ def numbers(text):
 def test_the_version():
     assert there("uname", "-m").stdout == "aarch64\n"
     assert there("tapelens", "--version").stdout.split()[:2] == ["tapelens", VERSION]
+
+
+def test_the_wheel_has_programs_for_aarch64_only():
+    """Each can be loaded by kernels with pages of 64 KiB."""
+    [wheel] = (ROOT / "dist").glob("tapelens-*-py3-none-manylinux_2_*_aarch64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        programs = {name: archive.read(name) for name in archive.namelist() if re.search(r"\.so(\.\d+)*$|scripts/.", name)}
+    names = {name.rpartition("/")[2] for name in programs}
+    assert names >= {"tapelens", "libtapelens.so", "libtapelens_inject.so", "probe-2.15.so", "libdw.so.1", "libzstd.so.1"}
+    assert "libtapelens_gpu.so" not in names
+    for name, content in programs.items():
+        assert (content[:4], struct.unpack_from("<H", content, 18)[0]) == (b"\x7fELF", EM_AARCH64), name
+        segments, size, count = struct.unpack_from("<Q14xHH", content, 32)
+        loaded = [struct.unpack_from("<I44xQ", content, segments + size * number) for number in range(count)]
+        aligned = [align for kind, align in loaded if kind == PT_LOAD]
+        assert aligned and min(aligned) >= 64 * 1024, name
 
 
 def test_doctor_says_that_recording_will_work():

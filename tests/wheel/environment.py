@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ SITE_PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))  # packages of the i
 
 
 def wheel():
-    [found] = (ROOT / "dist").glob("tapelens-*.whl")
+    [found] = (ROOT / "dist").glob(f"tapelens-*_{platform.machine()}.whl")
     return found
 
 
