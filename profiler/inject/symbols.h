@@ -13,6 +13,7 @@
   X(rebase_history, "_ZN5torch8autograd4impl14rebase_historyERKN2at6TensorENS0_4EdgeE")                              \
   X(node_release_resources, "_ZN5torch8autograd4Node17release_resourcesEv")                                          \
   X(node_destructor, "_ZN5torch8autograd4NodeD2Ev")                                                                  \
+  X(node_destructor_alias, "_ZN5torch8autograd4NodeD1Ev")                                                            \
   X(delete_node, "_ZN5torch8autograd10deleteNodeEPNS0_4NodeE")                                                       \
   X(unpack, "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_default_null_typeIS4_EEEE") \
   X(unpack_shared, "_ZNK5torch8autograd13SavedVariable6unpackESt10shared_ptrINS0_4NodeEE")                           \

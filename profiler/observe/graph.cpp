@@ -215,6 +215,7 @@ void watch_graph() {
   replace(TAPELENS_rebase_history, &RebaseHistory::call);
   Death<TAPELENS_node_release_resources>::watch();
   Death<TAPELENS_node_destructor>::watch();
+  Death<TAPELENS_node_destructor_alias>::watch();  // the name that libtorch_cpu uses on aarch64
   Death<TAPELENS_delete_node>::watch();
 }
 
