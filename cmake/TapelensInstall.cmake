@@ -32,11 +32,15 @@ endfunction()
 # Symbolic links become files, since a wheel cannot have links.
 function(tapelens_bundle target)
   tapelens_installed_library_path(${target} ${TAPELENS_LIBRARY_PATH})
+  set(_directories "")
+  if(CMAKE_SYSROOT)
+    set(_directories "DIRECTORIES \"${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}\"")
+  endif()
   install(CODE "
     set(_libraries \"\$ENV{DESTDIR}${TAPELENS_LIBRARY_DIR}\")
     cmake_path(ABSOLUTE_PATH _libraries BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
     file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:${target}>\" RESOLVED_DEPENDENCIES_VAR _found
-         PRE_INCLUDE_REGEXES \"^lib(dw|elf|zstd|lzma|bz2|protobuf-lite|sqlite3)\\\\.so\" PRE_EXCLUDE_REGEXES \".*\")
+         ${_directories} PRE_INCLUDE_REGEXES \"^lib(dw|elf|zstd|lzma|bz2|protobuf-lite|sqlite3)\\\\.so\" PRE_EXCLUDE_REGEXES \".*\")
     foreach(_library IN LISTS _found)
       get_filename_component(_name \"\${_library}\" NAME)
       file(REAL_PATH \"\${_library}\" _file)
