@@ -142,7 +142,7 @@ void StorageVersion::give_memory(For what) {
       versions::ValuesPtr made;
       {
         const streams::On on(stream_);
-        made = rematerialize();
+        made = rematerialize_own();  // the program may have an equal copy
       }
       c10::StorageImpl& from = *storage_here(made).unsafeGetStorageImpl();
       TORCH_CHECK(from.nbytes() == bytes(), "the copy of a weight has ", from.nbytes(), " bytes instead of ", bytes());

@@ -306,8 +306,13 @@ class Version {
   bool has_rematerialization() const TAPELENS_REQUIRES(lock_) { return rematerialization_ != nullptr; }
   // In released(): keeps the way back until remove_reader().
   void add_reader_of_released() TAPELENS_REQUIRES(lock_) { dependents_.add(bytes_, 0); }
-  // Keeps nothing: for a comparison.
+  // Keeps nothing: for a comparison. Others may have these values, too.
   ValuesPtr rematerialize() TAPELENS_REQUIRES(lock_) { return rematerialization_->make(false).values; }
+  // The same in memory without another owner.
+  ValuesPtr rematerialize_own() TAPELENS_REQUIRES(lock_) {
+    Rematerialization::Result made = rematerialization_->make(false);
+    return made.is_ours ? std::move(made.values) : copy(*made.values);
+  }
 
  private:
   friend class Rematerialization;

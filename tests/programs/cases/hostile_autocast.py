@@ -329,6 +329,22 @@ def by_several_threads():
 
 
 @case
+def with_equal_copies_of_the_program():
+    """Autocast's copies equal these, which keep their memory."""
+    model, x = net(), randn(4, N)
+    own = [layer.weight.to(HALF) for layer in (model[0], model[2])]
+    randn(3).requires_grad_().sum().backward()
+    answers = []
+    for _ in range(2):
+        with autocast():
+            loss = loss_of(model, x) + loss_of(model, x)
+        answers += [loss, *[copy.detach().clone() for copy in own]]
+        loss.backward()
+    sum(copy.float().sum() for copy in own).backward()
+    return [*answers, *own, *gradients(model)]
+
+
+@case
 def in_a_forked_child():
     model, x = net(), randn(4, N)
     with autocast():
