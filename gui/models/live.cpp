@@ -80,7 +80,7 @@ void LiveFollower::choose(std::optional<size_t> process, std::optional<size_t> d
 }
 
 void LiveFollower::follow() try {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // of this thread: the window has priority
+  setpriority(PRIO_PROCESS, 0, 10);  // 0: this thread. The window has priority
   live::LiveRun run(target_);
   bool was_sealed = false;
   std::shared_ptr<const LiveFigures> passed;

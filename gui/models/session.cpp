@@ -59,7 +59,7 @@ void Session::run(QThreadPool& pool, std::shared_ptr<Job> job,
                   std::function<std::function<void()>(const Progress&)> work) {
   pool.start([this, job = std::move(job), work = std::move(work)] {
     if (job->cancelled) return;
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // of this thread: the window has priority
+    setpriority(PRIO_PROCESS, 0, 10);  // 0: this thread. The window has priority
     const Progress progress = [&](const QString& what, double share) {
       if (job->cancelled) throw Cancelled{};
       QMetaObject::invokeMethod(this, [this, job, what, share] {
