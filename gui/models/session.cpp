@@ -1,7 +1,6 @@
 #include "gui/models/session.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <QDateTime>
 #include <QMetaObject>
