@@ -96,5 +96,7 @@ def test_the_window(inside, tmp_path):
     if inside("which", "tapelens-gui", check=False).returncode != 0:
         pytest.skip("the wheel was made without the window")
     inside("tapelens", "record", "-o", "run.tapelens", "--", "python", TRAIN)
-    inside("tapelens", "view", "run.tapelens", "--screenshot", "window.png")
+    # The command looks for PySide6 in the folders of Python 3.10 and newer.
+    qt = inside("python", "-c", "import PySide6; print(PySide6.__path__[0] + '/Qt/lib')").stdout.strip()
+    inside("tapelens", "view", "run.tapelens", "--screenshot", "window.png", LD_LIBRARY_PATH=qt)
     assert (tmp_path / "window.png").read_bytes().startswith(b"\x89PNG")
