@@ -627,7 +627,7 @@ constexpr RecordShape declared_shape(RecordKind kind) {
   return {};
 }
 
-// Of the short form of a kind; {} if it has none.
+// The shape of the short form of a kind. Its size is 0 for a kind that has only the full form.
 constexpr RecordShape declared_short_shape(RecordKind kind) {
   if (kind == RecordKind::operator_begin) return {16, sizeof(uint64_t)};
   if (kind == RecordKind::allocation) return {24};

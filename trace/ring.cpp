@@ -332,7 +332,7 @@ Result<RingState> leave_out_older_steps(const std::string& path, KeepSteps keep)
       }
     }
     for (const StillNeeded::Event* event : by_lane[lane]) {
-      const RecordHeader* record = full_form->of(event->record, event->ticks - event->record->id);
+      const RecordHeader* record = full_form->of(event->record, 0);         // the writer sets the ticks
       const bool is_operator = record->kind == RecordKind::operator_begin;  // without its input views
       writer.event(record, is_operator ? sizeof(OperatorRecord) : size_t{record->words} * 8, event->ticks);
     }

@@ -38,6 +38,12 @@ struct ShortInputView {  // they follow the header of the views
 inline constexpr uint8_t kShortOperatorIsLonger = 0x80;   // flag
 inline constexpr uint32_t kNoShortSequence = UINT32_MAX;  // stands for UINT64_MAX
 
+static_assert(shape_of(short_kind(RecordKind::operator_end)).bytes == sizeof(ShortEventRecord));
+static_assert(shape_of(short_kind(RecordKind::free)).bytes == sizeof(ShortAddressRecord));
+static_assert(shape_of(short_kind(RecordKind::allocation)).bytes == sizeof(ShortAllocationRecord));
+static_assert(shape_of(short_kind(RecordKind::operator_begin)).bytes == sizeof(ShortOperatorRecord));
+static_assert(shape_of(short_kind(RecordKind::input_views)).element == sizeof(ShortInputView));
+
 inline bool is_longer(const RecordHeader* short_operator) {
   return (short_operator->flags & kShortOperatorIsLonger) != 0;
 }
