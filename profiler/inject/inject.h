@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define TAPELENS_INJECT_VERSION 8
+#define TAPELENS_INJECT_VERSION 9
 
 enum tapelens_symbol {
 #define X(name, symbol) TAPELENS_##name,

@@ -31,6 +31,8 @@
   X(lbfgs_step, "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE")                                           \
   X(rmsprop_step, "_ZN5torch5optim7RMSprop4stepESt8functionIFN2at6TensorEvEE")                                       \
   X(sgd_step, "_ZN5torch5optim3SGD4stepESt8functionIFN2at6TensorEvEE")                                               \
+  X(alloc_cpu, "_ZN3c109alloc_cpuEm")                                                                                \
+  X(free_cpu, "_ZN3c108free_cpuEPv")                                                                                 \
   X(default_cpu_allocator, "_ZN3c1022GetDefaultCPUAllocatorEv")                                                      \
   X(report_memory, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                                          \
   X(report_out_of_memory, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                                     \

@@ -14,6 +14,7 @@
 #include "profiler/rewrite/arguments.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/autocast_copies.h"
+#include "profiler/rewrite/freed_blocks.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/offload.h"
 #include "profiler/rewrite/rematerialization.h"
@@ -129,6 +130,7 @@ bool start(std::span<const RewriteEntry> builtin) {
   if (!settings().on) return false;
   for (const RewriteEntry entry : builtin) add(*entry());
   for (const std::string& path : settings().plugins) load(path);
+  if (!observe::g_records) reuse_freed_blocks();
   return true;
 }
 
