@@ -22,6 +22,14 @@ hooked = []  # handles of hooks on optimizers, and (module, name, PyTorch's func
 awaited = []  # (weak reference to an FSDPParam, name) of those not gathered yet
 
 
+def place_in(taken):
+    """Appends to the list. Returns the place, which no other thread gets. Without a lock: a fork would copy a held one, and
+    a handler of a signal may come here again."""
+    mine, least = object(), len(taken)
+    taken.append(mine)
+    return taken.index(mine, least)
+
+
 def let_out(error):
     """Re-raises an exception of one of the program's signal handlers, which belongs to the program."""
     if tapelens_is_of_handler(error):
@@ -226,15 +234,15 @@ def install():
     Tensor = torch.Tensor
     names = weakref.WeakKeyDictionary()
     told = weakref.WeakKeyDictionary()
-    counts = {}
+    of_kind = {}  # by the class's name: a list with one entry for each optimizer
     tells_state = True
 
     def name_of(opt):
         name = names.get(opt)
         if name is None:
             kind = type(opt).__name__
-            counts[kind] = counts.get(kind, 0) + 1
-            name = names[opt] = kind if counts[kind] == 1 else f"{kind}#{counts[kind]}"
+            number = place_in(of_kind.setdefault(kind, [])) + 1
+            name = names.setdefault(opt, kind if number == 1 else f"{kind}#{number}")
         return name
 
     def tell_values(parameter, of):
@@ -318,15 +326,21 @@ def install():
                     for inner, tensor in tensors_in(str(name), value):
                         tell(inner, tensor, parameter)
 
-    write_values = start_values() if value_names is not None else None
+    writers = [start_values()] if value_names is not None else []
+
+    def write_values(opt):
+        """Before the first step. Of threads that begin theirs at once, one writes."""
+        try:
+            write = writers.pop()
+        except IndexError:
+            return
+        write(opt)
 
     def before(opt, args, kwargs):
         if is_compiling():
             return
-        nonlocal write_values
-        if write_values is not None:
-            write, write_values = write_values, None
-            write(opt)
+        if writers:
+            write_values(opt)
         if is_distributed():
             if not group_told:
                 tell_group()
