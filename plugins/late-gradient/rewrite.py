@@ -5,7 +5,6 @@
 # remaining parameters. This begins only after one whole observed step of the program in which no code could have
 # noticed the difference.
 import gc
-import itertools
 import sys
 import weakref
 
@@ -13,7 +12,7 @@ OBSERVING, STEPPING, OFF = "observing", "stepping", "off"
 PER_PARAMETER = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax", "Rprop", "ASGD")
 
 known = weakref.WeakKeyDictionary()  # optimizer -> Late
-numbers = itertools.count(1)
+numbered = []  # one entry for each Late
 torch = None
 module = None  # torch.optim.optimizer
 tied = set()  # ids of parameters that two modules share at the begin of the first backward
@@ -268,9 +267,16 @@ class Late:
 def meet(optimizer):
     late = known.get(optimizer)
     if late is None:
-        late = known[optimizer] = Late(optimizer, next(numbers))
+        late = known[optimizer] = Late(optimizer, next_number())
         late.start()
     return late
+
+
+def next_number():
+    """A number that no other thread gets. Without a lock: a fork would copy a held one."""
+    mine, least = object(), len(numbered)
+    numbered.append(mine)
+    return numbered.index(mine, least) + 1
 
 
 def rivals(optimizer):
