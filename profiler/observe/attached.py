@@ -40,10 +40,11 @@ def nothing(*_):
 
 def take_back(_=None):
     """Removes what install() put into PyTorch. While an optimizer steps, its hooks are being iterated over and their
-    number must not change: then a function that does nothing stays."""
+    number must not change: then a function that does nothing stays. So it does in a Python that runs its threads at once
+    (free threading): the frames of running threads cannot be read there, and a step may begin at any time."""
     source = sys.modules["torch.optim.optimizer"].__file__
-    is_stepping = False
-    for frame in sys._current_frames().values():
+    is_stepping = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    for frame in () if is_stepping else sys._current_frames().values():
         while frame is not None and not is_stepping:
             is_stepping = frame.f_code.co_filename == source
             frame = frame.f_back
