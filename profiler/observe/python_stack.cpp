@@ -1,6 +1,7 @@
 // See stack.h. The C API walks Python's frames. The module of each Module.__call__ is read from the frame's first
 // local. Its offset is measured once (calibrate), instead of being hard-coded for every version of CPython.
 #include <ATen/core/grad_mode.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -449,10 +450,25 @@ uint32_t stack_here(Thread& thread) {
   return g_stacks.native && is_recording() && python() == nullptr ? native_stack_here(thread) : 0;
 }
 
+namespace {
+
+// Until 3.11 an allocation may collect cycles; later only the interpreter's loop does, which does not run in a walk.
+bool collects_in_allocations() {
+  static const bool is_older = [] {
+    const auto* version = static_cast<const unsigned long*>(dlsym(RTLD_DEFAULT, "Py_Version"));  // from 3.11
+    return version == nullptr || *version < 0x030C0000;
+  }();
+  return is_older;
+}
+
+}  // namespace
+
 uint32_t stack_within_lock(Thread& thread) {
   const Python* api = python();
   if (api == nullptr || !python_may_run(*api) || api->GILState_Check() == 0) return 0;
-  const WithoutCollection without(*api);
+  // Not if it is useless: under free threading, another thread's gc.disable() would be undone at the end.
+  std::optional<WithoutCollection> without;
+  if (collects_in_allocations()) without.emplace(*api);
   return python_stack(*api, thread, Running::forbidden);
 }
 
