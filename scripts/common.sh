@@ -48,10 +48,15 @@ debian_mirror() {
     | awk -v release="$VERSION_CODENAME" '$1 == release && $2 ~ /^http/ && !found { print $2; found = 1 }')
 }
 
-# Packages of another Debian release into an empty folder, with apt's check of signatures. Debian moves old releases to its archive.
-download_from() { # RELEASE FOLDER PACKAGE...
-  local release=$1 folder=$2 lists mirror options
-  shift 2
+# Packages of another Debian release into an empty folder.
+download_from() { apt_of deb "$1" "$2" download "${@:3}"; } # RELEASE FOLDER PACKAGE...
+# The archive of a program's sources, without Debian's changes.
+download_sources_from() { apt_of deb-src "$1" "$2" source --download-only --tar-only "$3"; } # RELEASE FOLDER PACKAGE
+
+# Runs apt-get in FOLDER on another Debian release, with apt's check of signatures. Debian moves old releases to its archive.
+apt_of() { # deb|deb-src RELEASE FOLDER COMMAND...
+  local type=$1 release=$2 folder=$3 lists mirror options
+  shift 3
   lists=$(mktemp -d)
   mkdir -p "$folder" "$lists"/{state/lists,cache/archives}/partial
   touch "$lists/status"
@@ -59,8 +64,8 @@ download_from() { # RELEASE FOLDER PACKAGE...
     -o APT::Architectures=amd64 -o Dir::Etc::SourceList="$lists/sources" -o Dir::Etc::SourceParts=- -o Acquire::Languages=none
     -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Update::Error-Mode=any)
   for mirror in $(debian_mirror) http://deb.debian.org/debian http://archive.debian.org/debian; do
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" > "$lists/sources"
-    if apt-get "${options[@]}" update && (cd "$folder" && apt-get "${options[@]}" download "$@"); then
+    echo "$type [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" > "$lists/sources"
+    if apt-get "${options[@]}" update && (cd "$folder" && apt-get "${options[@]}" "$@"); then
       rm -rf "$lists"
       return
     fi
