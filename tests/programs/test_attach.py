@@ -269,6 +269,13 @@ def test_ends_while_the_program_runs_on(tmp_path, alone, way):
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".db") == ["a.tapelens", "ready"]
 
 
+@pytest.mark.parametrize("gil, left", [(True, "0 0"), (False, "1 1")])
+def test_under_free_threading_no_frame_is_read_at_the_end(gil, left):
+    """The frames of running threads cannot be read there. Runs with every Python."""
+    run = harness.bare([harness.PYTHON, harness.CASES / "take_back.py", str(gil)], check=True)
+    assert run.stdout == f"read {gil}, hooks {left}, called 0\n"
+
+
 @can_attach
 def test_the_program_ends_first(tmp_path):
     program, pid, _ = started(tmp_path, 60)
