@@ -120,6 +120,26 @@ show_machine() { # FOLDER PATH...
 PIP_FOR_AARCH64=(--only-binary ':all:' --python-version 311 --implementation cp --abi cp311 --abi abi3 --abi none --platform manylinux2014_aarch64)
 for minor in {17..36}; do PIP_FOR_AARCH64+=(--platform "manylinux_2_${minor}_aarch64"); done
 
+# Runs pytest. The last line is "N passed, N failed", without the skipped tests; it fails if a test failed, or none passed.
+run_pytest() { # ARGUMENT...
+  local results passed failed
+  results=$(mktemp)
+  "$VENV/bin/python3" -m pytest -q --no-header -rf -p no:cacheprovider "$@" --junit-xml "$results" || true
+  read -r passed failed < <(python3 - "$results" << 'PYTHON'
+import sys, xml.etree.ElementTree as xml
+try:
+    suite = xml.parse(sys.argv[1]).getroot().find("testsuite").attrib
+    failed = int(suite["failures"]) + int(suite["errors"])
+    print(int(suite["tests"]) - int(suite["skipped"]) - failed, failed)
+except Exception:
+    print(0, 1)  # it did not come to its end
+PYTHON
+  )
+  rm -f "$results"
+  echo "$passed passed, $failed failed"
+  ((failed == 0 && passed > 0))
+}
+
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory
