@@ -140,6 +140,16 @@ PYTHON
   ((failed == 0 && passed > 0))
 }
 
+# The configuration of a build as text: arguments, and the contents of files. CMake reads a toolchain file and its system only
+# once, so a build with another configuration begins in an empty folder.
+configuration() { # FILE... -- ARGUMENT...
+  local contents
+  contents=$(while [[ $1 != -- ]]; do sha256sum < "$1" || exit; shift; done) || return
+  while [[ $1 != -- ]]; do shift; done
+  printf '%s\n' "${@:2}" "$contents"
+}
+is_configured() { [[ -e $1/build.ninja && $(cat "$1/.tapelens-configured" 2> /dev/null) == "$2" ]]; } # FOLDER CONFIGURATION
+
 # As many jobs as there are processors, and no more than one for each 2 GiB of memory: the probe's files are large.
 jobs() {
   local processors memory
