@@ -16,6 +16,7 @@ HERE = pathlib.Path(os.environ["TAPELENS_X86_64_BUILD"]) / "bin/tapelens"
 THERE = pathlib.Path(os.environ["TAPELENS_AARCH64_PYTHON"])
 PROGRAMS = {"custom_function": ("samples/custom_function.py", "--steps", "2"), "verified": ("tests/programs/cases/verified.py",)}
 SAME_PEAK = ("custom_function",)  # the backward of a convolution has another algorithm on aarch64, and other temporaries
+REWRITTEN = "tests/aarch64/rewritten.py"
 EM_AARCH64, PT_LOAD = 183, 1
 VERSION = re.search(r"^project\(tapelens VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
 
@@ -170,3 +171,26 @@ def test_rewritten_gradients_have_the_same_bits(program, tmp_path):
     assert told["verdict"] == ("identical" if has_rewrites else "none")
     assert told["deterministic"] and told["first_difference"] is None and told["compared"]["gradients"] > 0
     assert told["bare"]["gradient_checksum"] == told["rewritten"]["gradient_checksum"]
+
+
+@pytest.mark.parametrize("level", ("bitwise", "recompute"))
+def test_rewrites_change_nothing(level, tmp_path):
+    """The same output as without, and the same rewrites as on this machine."""
+    def options(file):
+        return "record", "--apply", level, "--rewrite-min-bytes", "256", "-o", tmp_path / file, "--"
+
+    def rewrites(file):
+        return {one["rewrite"] for one in report(tmp_path / file)["rewritten"]["applied"]}
+
+    bare = there("python", REWRITTEN).stdout
+    assert len(numbers(bare)) == 3
+    assert there("tapelens", *options("there"), "python", REWRITTEN).stdout == bare
+    here(*options("here"), ROOT / ".venv/bin/python", REWRITTEN)
+    assert rewrites("there") == rewrites("here")
+    assert rewrites("there") >= {"unneeded-save", "wide-save", "recomputable-save", "optimizer-temporaries"}
+
+
+def test_a_run_without_a_recording_is_rewritten_too():
+    done = there("tapelens", "run", "--apply", "bitwise", "--rewrite-min-bytes", "256", "--", "python", REWRITTEN)
+    assert "tapelens: rewrote " in done.stderr
+    assert done.stdout == there("python", REWRITTEN).stdout
