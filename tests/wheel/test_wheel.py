@@ -32,7 +32,6 @@ def here(tmp_path_factory):
 
 def test_what_is_in_it():
     assert re.fullmatch(r"tapelens-[\d.]+-py3-none-manylinux_2_\d\d_x86_64\.whl", wheel().name), wheel().name
-    assert wheel().stat().st_size <= 15 * 1024 * 1024
     with zipfile.ZipFile(wheel()) as archive:
         names = archive.namelist()
         files = {re.sub(r"^tapelens-[\d.]+\.data/", "", name): name for name in names}
