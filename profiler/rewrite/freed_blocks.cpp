@@ -41,6 +41,14 @@ void free(void* block) {
   g_cache->free(block, bytes);
 }
 
+// Whether one library has both functions: another allocator that has no function for the size of a block would give
+// blocks that glibc's function misreads.
+bool is_of_one_allocator() {
+  Dl_info allocates{}, measures{};
+  return dladdr(dlsym(RTLD_DEFAULT, "posix_memalign"), &allocates) != 0 &&
+         dladdr(dlsym(RTLD_DEFAULT, "malloc_usable_size"), &measures) != 0 && allocates.dli_fbase == measures.dli_fbase;
+}
+
 bool has_limit(__rlimit_resource_t resource) {
   rlimit limit{};
   return getrlimit(resource, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
@@ -61,7 +69,7 @@ void reuse_freed_blocks() {
   g_allocate = observe::real<void* (*)(size_t)>(TAPELENS_alloc_cpu);
   g_free = observe::real<void (*)(void*)>(TAPELENS_free_cpu);
   const uint64_t limit = most_waiting();
-  if (g_allocate == nullptr || g_free == nullptr || limit < BlockCache::kLeast) return;
+  if (g_allocate == nullptr || g_free == nullptr || limit < BlockCache::kLeast || !is_of_one_allocator()) return;
   size_t option = 0;
   for (const char* name : {"FLAGS_caffe2_cpu_allocator_do_zero_fill", "FLAGS_caffe2_cpu_allocator_do_junk_fill",
                            "FLAGS_caffe2_cpu_numa_enabled"}) {
