@@ -5,12 +5,12 @@ import pytest
 
 import harness
 
-PROGRAM = [harness.PYTHON, harness.CASES / "freed_blocks.py", 12]
+PROGRAM = [harness.PYTHON, harness.CASES / "freed_blocks.py", 8]
 RUN = [harness.BINARY, "run", "--quiet", "--apply", "bitwise", "--"]
 
 
 def run(*prefix):
-    """The losses, the page faults of six steps, and the highest resident memory in MiB."""
+    """The losses, the page faults of four steps, and the highest resident memory in MiB."""
     done = harness.bare([*prefix, *PROGRAM], check=True)
     faults, resident = map(int, done.stderr.split())
     return done.stdout, faults, resident
