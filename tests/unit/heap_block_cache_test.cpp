@@ -1,4 +1,4 @@
-// The cache of freed blocks over a heap that counts: what it gives again, what it holds, and when it frees it.
+// Tests of the cache of freed blocks, over a heap that counts: reused blocks, limits, and frees.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <new>
 #include <random>
 #include <thread>
