@@ -83,14 +83,15 @@ target_compile_definitions(tapelens_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_ab
 target_link_options(tapelens_torch INTERFACE -Wl,--unresolved-symbols=ignore-in-shared-libs)
 target_link_libraries(tapelens_torch INTERFACE tapelens_libtorch_cpu tapelens_libc10)
 
-# The headers of PyTorch's CUDA version come with PyTorch, as separate packages, or from a toolkit.
-file(GLOB _found "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include/cuda_runtime_api.h"
-     "${TAPELENS_TORCH_ROOT}/../nvidia/cuda_runtime/include/cuda_runtime_api.h" "/usr/local/cuda/include/cuda_runtime_api.h")
+# The headers of PyTorch's CUDA version come with PyTorch, as separate packages, or else from a toolkit.
 set(TAPELENS_CUDA_INCLUDE "")
-if(_found AND EXISTS "${TAPELENS_TORCH_ROOT}/include/c10/cuda/CUDACachingAllocator.h")
-  list(GET _found 0 TAPELENS_CUDA_INCLUDE)
-  get_filename_component(TAPELENS_CUDA_INCLUDE "${TAPELENS_CUDA_INCLUDE}" DIRECTORY)
-endif()
+foreach(_folder "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include" "${TAPELENS_TORCH_ROOT}/../nvidia/cuda_runtime/include" "/usr/local/cuda/include")
+  file(GLOB _found "${_folder}/cuda_runtime_api.h")
+  if(_found AND NOT TAPELENS_CUDA_INCLUDE AND EXISTS "${TAPELENS_TORCH_ROOT}/include/c10/cuda/CUDACachingAllocator.h")
+    list(GET _found 0 TAPELENS_CUDA_INCLUDE)
+    get_filename_component(TAPELENS_CUDA_INCLUDE "${TAPELENS_CUDA_INCLUDE}" DIRECTORY)
+  endif()
+endforeach()
 
 set(TAPELENS_TORCH_PYTHON "")
 get_filename_component(_bin "${TAPELENS_TORCH_ROOT}/../../../../bin" ABSOLUTE)

@@ -8,15 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 import pytest
 
 import harness
-import sampling
-
-
-def pytest_configure(config):
-    sampling.configure(config)
-
-
-def pytest_collection_modifyitems(config, items):
-    sampling.choose(config, items)
+from sampling import pytest_collection_modifyitems, pytest_configure, pytest_runtest_setup, pytest_sessionfinish  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)

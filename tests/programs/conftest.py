@@ -3,15 +3,7 @@
 import pytest
 
 import harness
-import sampling
-
-
-def pytest_configure(config):
-    sampling.configure(config)
-
-
-def pytest_collection_modifyitems(config, items):
-    sampling.choose(config, items)
+from sampling import pytest_collection_modifyitems, pytest_configure, pytest_runtest_setup, pytest_sessionfinish  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=True)
