@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 
 #include "profiler/heap/block_cache.h"
 #include "profiler/observe/hooks.h"
+#include "profiler/rewrite/group_memory.h"
 
 namespace tapelens::rewrite {
 namespace {
@@ -57,10 +57,7 @@ bool has_limit(__rlimit_resource_t resource) {
 uint64_t most_waiting() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0 || has_limit(RLIMIT_AS) || has_limit(RLIMIT_DATA)) return 0;
-  uint64_t memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max", or bytes
-  if (uint64_t given = 0; group >> given) memory = std::min(memory, given);
-  return std::min(kMostWaiting, memory / kShare);
+  return std::min(kMostWaiting, within_group(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)) / kShare);
 }
 
 }  // namespace

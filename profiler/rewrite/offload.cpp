@@ -19,6 +19,7 @@
 #include "profiler/observe/thread.h"
 #include "profiler/rewrite/attempt.h"
 #include "profiler/rewrite/geometry.h"
+#include "profiler/rewrite/group_memory.h"
 #include "profiler/rewrite/guards.h"
 #include "profiler/rewrite/host.h"
 #include "profiler/rewrite/settings.h"
@@ -42,9 +43,7 @@ uint64_t free_memory() {
     std::getline(machine, unit);
     if (name == "MemAvailable:") most = kib << 10;
   }
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max", or bytes
-  if (uint64_t given = 0; group >> given) most = std::min(most, given);
-  return most;
+  return within_group(most);
 }
 
 // Half of the free memory, shared by the processes that a launcher started on this machine.
