@@ -23,14 +23,14 @@ void list(Page& page, const advise::Checks& checks) {
   for (const advise::Checks::Entry& entry : checks.entries()) {
     const check::CheckInfo info = entry.check->info();
     const std::string id = text::pad_right(info.id, width);
-    const std::string origin = entry.origin == "built in" ? "" : " (" + entry.origin + ")";
+    const std::string origin = entry.is_built_in() ? "" : " (" + entry.origin + ")";
     page.line(page.paint(Paint::bold, id) + "  " + std::string(info.title) + page.paint(Paint::dim, origin));
   }
 }
 
 void explain(Page& page, const advise::Checks::Entry& entry) {
   const check::CheckInfo info = entry.check->info();
-  if (const std::string_view text = plugins::page(info.id); entry.origin == "built in" && !text.empty()) {
+  if (const std::string_view text = plugins::page(info.id); entry.is_built_in() && !text.empty()) {
     show_markdown(page, text);
   } else {
     page.line(page.paint(Paint::bold, std::string(info.id) + ": " + std::string(info.title)));
@@ -45,7 +45,7 @@ void explain(Page& page, const advise::Checks::Entry& entry) {
   }
   page.line("");
   std::string facts = "Version " + std::to_string(info.version) + ", " + entry.origin;
-  if (entry.origin == "built in") facts += "; its page: plugins/" + std::string(info.id) + "/README.md";
+  if (entry.is_built_in()) facts += "; its page: plugins/" + std::string(info.id) + "/README.md";
   if (info.is_alternative) facts += ". Its findings do not count for the peak with all findings fixed";
   page.paragraph("", facts + ".", Paint::dim);
 }

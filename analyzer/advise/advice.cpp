@@ -2,16 +2,19 @@
 #include "analyzer/advise/advice.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <iterator>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "analyzer/advise/fingerprint.h"
 #include "analyzer/advise/groups.h"
 #include "analyzer/advise/together.h"
 #include "analyzer/peak/replay.h"
+#include "base/parallel.h"
 
 namespace tapelens::advise {
 
@@ -195,29 +198,70 @@ class Advisor {
       advice_.refused.push_back("all of them: tables of the file are left out (" + names + "): record again");
       return;
     }
-    size_t done = 0;
+    std::vector<Look> looks;
     for (const Checks::Entry& entry : checks.entries()) {
       const CheckInfo info = entry.check->info();
-      tell(info.id, 0.5 * static_cast<double>(done++) / static_cast<double>(checks.entries().size()));
       if (!is_wanted(wanted_, info.id) || (chosen_ && !chosen_->wants(info.id))) continue;
       if (context_.process.is_imported && !info.reads_imported) {
         advice_.not_looked.emplace_back(info.id);
         continue;
       }
-      Groups groups = chosen_ ? Groups(context_, places_, *chosen_, info.id) : Groups(context_, places_);
-      if (auto why = refusal(entry, [&] {
-            checks_.push_back(entry.for_a_run());
-            checks_.back()->run(context_, options_of(info, wanted_), groups);
-          })) {
-        advice_.refused.push_back(std::move(*why));
+      looks.push_back({&entry, info, {}, {}, {}});
+    }
+    look(looks);
+    for (Look& one : looks) {
+      if (one.why) {
+        advice_.refused.push_back(std::move(*one.why));
         continue;
       }
-      advice_.checks.emplace_back(info.id);
-      for (FoundGroup& group : groups.take()) {
+      advice_.checks.emplace_back(one.info.id);
+      for (FoundGroup& group : one.found) {
         if (group.bytes >= wanted_.min_bytes || chosen_)
-          scored_.push_back({&entry, checks_.back().get(), info, std::move(group), {}, {}, 0, false, false});
+          scored_.push_back({one.entry, one.check.get(), one.info, std::move(group), {}, {}, 0, false, false});
       }
+      checks_.push_back(std::move(one.check));
     }
+  }
+
+  // A check, and what it found.
+  struct Look {
+    const Checks::Entry* entry;
+    CheckInfo info;
+    std::unique_ptr<Check> check;
+    std::vector<FoundGroup> found;
+    std::optional<std::string> why;  // it threw an exception
+  };
+
+  // Tapelens' own checks run at the same time, as they share nothing that they change. Those of others run one by one.
+  void look(std::vector<Look>& looks) {
+    std::vector<Look*> own, others;
+    for (Look& one : looks) (one.entry->is_built_in() ? own : others).push_back(&one);
+    std::atomic<size_t> begun{0};
+    const auto caller = std::this_thread::get_id();
+    const auto run = [&](Look& one) {
+      const size_t before = begun++;
+      if (std::this_thread::get_id() == caller)
+        tell(one.info.id, 0.5 * static_cast<double>(before) / static_cast<double>(looks.size()));
+      Groups groups = chosen_ ? Groups(context_, places_, *chosen_, one.info.id) : Groups(context_, places_);
+      one.why = refusal(*one.entry, [&] {
+        one.check = one.entry->for_a_run();
+        one.check->run(context_, options_of(one.info, wanted_), groups);
+        one.found = groups.take();
+      });
+    };
+    base::parallel_for(own.size(), [&](size_t i) { run(*own[i]); });
+    for (Look* one : others) run(*one);
+  }
+
+  // Replays: task(i) for each i below `count`, told as the part of the progress from `begin` on.
+  template <class Task>
+  void in_parallel(double begin, double share, size_t count, Task task) {
+    const auto caller = std::this_thread::get_id();
+    base::parallel_for(count, [&](size_t i) {
+      if (std::this_thread::get_id() == caller)
+        tell("replay", begin + share * static_cast<double>(i) / static_cast<double>(count));
+      task(i);
+    });
   }
 
   void score() {
@@ -225,17 +269,18 @@ class Advisor {
     std::vector<Scored*> counted;  // without alternatives
     std::vector<const peak::WhatIf*> changes;
     std::vector<Bytes> alone;
-    for (size_t i = 0; i < scored_.size(); ++i) {
-      tell("replay", 0.5 + 0.2 * static_cast<double>(i) / static_cast<double>(scored_.size()));
+    in_parallel(0.5, 0.2, scored_.size(), [&](size_t i) {
       Scored& scored = scored_[i];
       scored.place = static_cast<uint32_t>(i);
       const peak::Replay::Outcome outcome = replay_.without(scored.group.change);
       scored.peak_after = outcome.peak;
       scored.frees = outcome.most_retained.value > 0;
+    });
+    for (Scored& scored : scored_) {
       if (scored.info.is_alternative) continue;
       counted.push_back(&scored);
       changes.push_back(&scored.group.change);
-      alone.push_back(outcome.peak);
+      alone.push_back(scored.peak_after);
     }
     const Together together(context_.process, replay_, std::move(changes));
     const Together::Set all = together.all();
@@ -243,14 +288,13 @@ class Advisor {
     // A run applies all selected rewrites.
     const Together::Set best = chosen_ ? all : together.lowest(alone, all);
     for (size_t i = 0; i < counted.size(); ++i) counted[i]->is_in = best.has[i];
-    for (size_t i = 0; i < counted.size(); ++i) {
-      tell("replay", 0.8 + 0.2 * static_cast<double>(i) / static_cast<double>(counted.size()));
+    in_parallel(0.8, 0.2, counted.size(), [&](size_t i) {
       // A finding without effect alone may be one of several holders of the same storages.
-      if (!best.has[i] || counted[i]->peak_after < peak_.bytes) continue;
+      if (!best.has[i] || counted[i]->peak_after < peak_.bytes) return;
       std::vector<bool> others = best.has;
       others[i] = false;
       counted[i]->retained_at_peak_with_all = std::max(Bytes{}, together.of(others).outcome.peak - best.outcome.peak);
-    }
+    });
     advice_.peak_after_all = best.outcome.peak;
     advice_.peak_after_all_time = best.outcome.when.time;
     if (context_.applied != nullptr) predict(best.outcome, best.changes());

@@ -54,6 +54,7 @@ bool SelectedRewrites::takes(std::string_view rewrite, const Place& place) const
                 place.field,
                 place.module,
                 place.stack};
+  const base::MutexLock guard(lock_);
   const auto [at, is_new] = known_.try_emplace(key, false);
   if (is_new) {
     at->second = std::ranges::any_of(

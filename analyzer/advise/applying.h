@@ -10,6 +10,7 @@
 
 #include "analyzer/advise/checks.h"
 #include "analyzer/check/check.h"
+#include "base/mutex.h"
 #include "policy/plan.h"
 
 namespace tapelens::advise {
@@ -20,7 +21,7 @@ struct Applying : policy::RewriteSelection {
   std::string name;  // the user's text: "lossless", "plan.json"
 };
 
-// Caches the answer for each place.
+// Caches the answer for each place. Safe from any thread.
 class SelectedRewrites final : public check::AppliedRewrites {
  public:
   // A check with a level represents the rewrite with its id.
@@ -54,7 +55,8 @@ class SelectedRewrites final : public check::AppliedRewrites {
   const check::Context& context_;
   const Applying& applying_;
   std::map<std::string, int, std::less<>> levels_;
-  mutable std::unordered_map<Key, bool, KeyHash> known_;
+  mutable base::Mutex lock_;
+  mutable std::unordered_map<Key, bool, KeyHash> known_ TAPELENS_GUARDED_BY(lock_);
 };
 
 }  // namespace tapelens::advise

@@ -21,6 +21,7 @@ class Checks {
     const check::Plugin* plugin;
     uint32_t index;  // in its plugin
 
+    bool is_built_in() const { return origin == "built in"; }
     // For one run of a process and a device. The object's state must not reach another run.
     std::unique_ptr<check::Check> for_a_run() const { return std::unique_ptr<check::Check>(plugin->make(index)); }
   };

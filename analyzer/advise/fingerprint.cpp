@@ -38,28 +38,44 @@ std::string path_pattern(std::string_view path) {
 }
 
 Places::Places(const Context& context)
-    : context_(context),
-      source_of_(context.text.stack_begin.size(), UINT32_MAX),
-      pattern_of_(context.text.module_path.rows() + 1, UINT32_MAX) {}
+    : context_(context), source_of_(context.text.stack_begin.size()), pattern_of_(context.text.module_path.rows() + 1) {
+  for (auto* numbers : {&source_of_, &pattern_of_}) {
+    for (std::atomic<uint32_t>& number : *numbers) number.store(UINT32_MAX, std::memory_order_relaxed);
+  }
+}
 
 FrameId Places::source(StackId stack) {
-  uint32_t& known = source_of_[stack.value];
-  if (known == UINT32_MAX) known = source_frame(context_.text, stack).value;
-  return FrameId{known};
+  std::atomic<uint32_t>& known = source_of_[stack.value];
+  uint32_t source = known.load(std::memory_order_relaxed);
+  if (source == UINT32_MAX) {
+    source = source_frame(context_.text, stack).value;
+    known.store(source, std::memory_order_relaxed);
+  }
+  return FrameId{source};
+}
+
+uint32_t Places::pattern_number(ModuleId module) {
+  std::atomic<uint32_t>& known = pattern_of_[module.value];
+  uint32_t pattern = known.load(std::memory_order_relaxed);
+  if (pattern != UINT32_MAX) return pattern;
+  const std::string text = module ? path_pattern(context_.text.string(context_.text.module_path[module])) : "";
+  const base::MutexLock guard(lock_);
+  const auto [at, is_new] = numbers_.try_emplace(text, static_cast<uint32_t>(patterns_.size()));
+  if (is_new) patterns_.push_back(text);
+  pattern = at->second;
+  known.store(pattern, std::memory_order_relaxed);
+  return pattern;
+}
+
+std::string Places::pattern(const Key& key) const {
+  const base::MutexLock guard(lock_);
+  return patterns_[key.module];
 }
 
 Places::Key Places::key(const Place& place, uint32_t variant) {
-  uint32_t& pattern = pattern_of_[place.module.value];
-  if (pattern == UINT32_MAX) {
-    const std::string text =
-        place.module ? path_pattern(context_.text.string(context_.text.module_path[place.module])) : "";
-    const auto [at, is_new] = numbers_.try_emplace(text, static_cast<uint32_t>(patterns_.size()));
-    if (is_new) patterns_.push_back(text);
-    pattern = at->second;
-  }
   const StringId op = place.op ? context_.process.operators.name[place.op] : StringId{};
   const StringId node = place.node ? context_.process.nodes.type[place.node] : StringId{};
-  return {op, node, place.field, pattern, source(place.stack), variant};
+  return {op, node, place.field, pattern_number(place.module), source(place.stack), variant};
 }
 
 std::string Places::fingerprint(std::string_view check, const Key& key) const {

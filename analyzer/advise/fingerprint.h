@@ -2,12 +2,14 @@
 // check, operator, node, field, module path and source line. Addresses, order and sizes are not part of it.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/check/check.h"
+#include "base/mutex.h"
 
 namespace tapelens::advise {
 
@@ -16,7 +18,7 @@ using namespace model;
 // A module path without the numbers of repeated layers: "ResNet.layer*.*.conv*" for "ResNet.layer1.0.conv2".
 std::string path_pattern(std::string_view path);
 
-// Numbers the places of one process. Equal numbers mean the same place.
+// Numbers the places of one process. Equal numbers mean the same place. Safe from any thread.
 class Places {
  public:
   explicit Places(const check::Context& context);
@@ -30,7 +32,7 @@ class Places {
   };
   Key key(const check::Place& place, uint32_t variant);
 
-  std::string_view pattern(const Key& key) const { return patterns_[key.module]; }
+  std::string pattern(const Key& key) const;
   FrameId source(StackId stack);
 
   // 16 hexadecimal digits.
@@ -38,10 +40,14 @@ class Places {
 
  private:
   const check::Context& context_;
-  std::vector<uint32_t> source_of_;   // by stack; UINT32_MAX: not computed yet
-  std::vector<uint32_t> pattern_of_;  // by module; UINT32_MAX: not computed yet
-  std::vector<std::string> patterns_;
-  std::unordered_map<std::string, uint32_t> numbers_;
+  uint32_t pattern_number(ModuleId module);
+
+  // UINT32_MAX: not computed yet. Two threads may compute the same number.
+  std::vector<std::atomic<uint32_t>> source_of_;   // by stack
+  std::vector<std::atomic<uint32_t>> pattern_of_;  // by module
+  mutable base::Mutex lock_;
+  std::vector<std::string> patterns_ TAPELENS_GUARDED_BY(lock_);
+  std::unordered_map<std::string, uint32_t> numbers_ TAPELENS_GUARDED_BY(lock_);
 };
 
 }  // namespace tapelens::advise

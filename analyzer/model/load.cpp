@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
 
 #include "analyzer/model/tables.h"
+#include "base/parallel.h"
 #include "trace/record.h"
 
 namespace tapelens::model {
@@ -211,6 +214,18 @@ void load_facts(Tables& r, const Text& text, Process& p) {
     p.lost.push_back({Loss{lost.kind.raw[row]}, lost.count.raw[row], Time{static_cast<int64_t>(lost.since.raw[row])}});
 }
 
+// Each task reads tables that no other task reads, so that their faults are the same in any order.
+void load_columns(Tables& r, Process& p) {
+  std::vector<std::function<void()>> loads;
+  p.each_table([&](auto& table) { loads.emplace_back([&r, &table] { r.load(table); }); });
+  base::parallel_for(loads.size(), [&](size_t i) { loads[i](); });
+  const std::function<void()> rest[] = {[&] { finish_operators(r, p.operators); },
+                                        [&] { sort_views(r, p.input_views); }, [&] { finish_nodes(r, p.nodes); },
+                                        [&] { finish_evaluations(r, p.evaluations); },
+                                        [&] { finish_module_calls(r, p.module_calls); }};
+  base::parallel_for(std::size(rest), [&](size_t i) { rest[i](); });
+}
+
 }  // namespace
 
 bool lacks(std::span<const LeftOut> left_out, Table table) {
@@ -222,12 +237,7 @@ Process load_process(const Recording& recording, const Text& text, ProcessIndex 
   Tables r = Tables::of_process(recording, index);
   p.summary = recording.processes()[index.value];
   p.duration = recording.duration();
-  p.each_table([&r](auto& table) { r.load(table); });
-  finish_operators(r, p.operators);
-  sort_views(r, p.input_views);
-  finish_nodes(r, p.nodes);
-  finish_evaluations(r, p.evaluations);
-  finish_module_calls(r, p.module_calls);
+  load_columns(r, p);
   r.sums(column<table::Checksums>.spent, p.checksums.spent.raw);
   load_intervals(r, text, p);
   load_facts(r, text, p);

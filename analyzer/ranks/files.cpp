@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include "base/mutex.h"
+#include "base/parallel.h"
 #include "trace/recording.h"
 
 namespace tapelens::ranks {
@@ -15,8 +15,6 @@ namespace tapelens::ranks {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr unsigned kMostReaders = 8;
 
 bool knows_findings(const Summary& summary, std::string_view version) {
   return summary.tapelens == version &&
@@ -99,23 +97,15 @@ bool is_of_a_rank(const std::string& file) {
 
 std::vector<RankFile> read_all(const std::vector<std::string>& files, const ReadOptions& reading) {
   std::vector<RankFile> sources(files.size());
-  std::atomic<size_t> next{0};
   std::atomic<bool> is_wanted{true};
   base::Mutex columns, telling;
-  const auto work = [&] {
-    for (size_t at = next++; at < files.size() && is_wanted; at = next++) {
-      sources[at] = read_one(files[at], reading, columns);
-      if (!reading.progress) continue;
-      const base::MutexLock lock(telling);
-      if (!reading.progress(static_cast<double>(at) / static_cast<double>(files.size()))) is_wanted = false;
-    }
-  };
-  std::vector<std::thread> readers;
-  const size_t count =
-      std::min<size_t>({std::max(1U, std::thread::hardware_concurrency()), kMostReaders, files.size()});
-  for (size_t i = 1; i < count; ++i) readers.emplace_back(work);
-  work();
-  for (std::thread& reader : readers) reader.join();
+  base::parallel_for(files.size(), [&](size_t at) {
+    if (!is_wanted) return;
+    sources[at] = read_one(files[at], reading, columns);
+    if (!reading.progress) return;
+    const base::MutexLock lock(telling);
+    if (!reading.progress(static_cast<double>(at) / static_cast<double>(files.size()))) is_wanted = false;
+  });
   return sources;
 }
 

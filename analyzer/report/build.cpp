@@ -15,6 +15,7 @@
 #include "analyzer/run/losses.h"
 #include "analyzer/run/peak_device.h"
 #include "analyzer/text/format.h"
+#include "base/parallel.h"
 
 namespace tapelens::report {
 
@@ -223,6 +224,16 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
 
   const peak::Analysis& analysis = chosen.process()->analysis();
   const peak::DeviceAnalysis& device = chosen.device().analysis();
+  if (advising != nullptr) {  // which needs both halves of the analysis; neither half needs the other
+    base::parallel_for(2, [&](size_t half) {
+      if (half == 0) {
+        analysis.lifetimes();
+      } else {
+        device.timeline();
+        device.peak();
+      }
+    });
+  }
   const auto moment = find_moment(device, options.at);
   if (!moment) return moment.error();
   std::optional<peak::PeakSet> other;

@@ -1,11 +1,16 @@
-// Assertions, and the mutex that clang's analysis knows.
+// Assertions, the mutex that clang's analysis knows, and loops over threads.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/assert.h"
 #include "base/mutex.h"
+#include "base/parallel.h"
 
 namespace tapelens::base {
 namespace {
@@ -35,6 +40,36 @@ TEST(Mutex, OneThreadAtATimeHoldsIt) {
   for (std::thread& thread : threads) thread.join();
   const MutexLock guard(counter.lock);
   EXPECT_EQ(counter.count, 40'000);
+}
+
+TEST(ParallelFor, EachTaskRunsOnceAndItsWritesAreSeen) {
+  for (const size_t count : {0, 1, 2, 3, 1000}) {
+    std::vector<size_t> runs(count);
+    parallel_for(count, [&](size_t i) { runs[i] += i + 1; });
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i], i + 1) << count;
+  }
+}
+
+TEST(ParallelFor, ATaskMayHaveTasksOfItsOwn) {
+  std::atomic<int> runs{0};
+  parallel_for(5, [&](size_t) { parallel_for(7, [&](size_t) { ++runs; }); });
+  EXPECT_EQ(runs, 35);
+}
+
+TEST(ParallelFor, AnExceptionEndsItAndReachesTheCaller) {
+  std::atomic<size_t> after{0};
+  std::string said;
+  try {
+    parallel_for(100'000, [&](size_t i) {
+      if (i == 3) throw std::runtime_error("three");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // all of them would take 10 s and more
+      ++after;
+    });
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  EXPECT_EQ(said, "three");
+  EXPECT_LT(after, 100'000U - 1);
 }
 
 #ifdef TAPELENS_ASSERTIONS
