@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -11,13 +12,19 @@
 
 namespace tapelens::base {
 
+// A table with fewer rows is read before another thread has begun.
+inline constexpr size_t kRowsWorthThreads = 200'000;
+inline constexpr size_t kManyRows = SIZE_MAX;
+
 // Calls task(i) once for each i below `count`, smaller numbers first, from as many threads as the process has
-// processors; the caller is one of them. Returns after the last call. After an exception no further task begins, and
+// processors; the caller is one of them. `rows`: about how many rows all tasks read; for few rows the caller is the
+// only thread. Returns after the last call. After an exception no further task begins, and
 // the caller gets the first exception. Without threads (a limit of the system) the caller does all of it.
 template <class Task>
-void parallel_for(size_t count, const Task& task) {
+void parallel_for(size_t count, size_t rows, const Task& task) {
   constexpr size_t kMostThreads = 8;
-  const size_t threads = std::min({size_t{std::max(1U, std::thread::hardware_concurrency())}, kMostThreads, count});
+  const size_t processors = rows < kRowsWorthThreads ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  const size_t threads = std::min({processors, kMostThreads, count});
   std::atomic<size_t> next{0};
   std::once_flag once;
   std::exception_ptr failure;

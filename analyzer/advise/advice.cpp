@@ -223,6 +223,8 @@ class Advisor {
     }
   }
 
+  size_t rows() const { return size_t{context_.process.allocations.rows()} + context_.process.operators.rows(); }
+
   // A check, and what it found.
   struct Look {
     const Checks::Entry* entry;
@@ -249,7 +251,7 @@ class Advisor {
         one.found = groups.take();
       });
     };
-    base::parallel_for(own.size(), [&](size_t i) { run(*own[i]); });
+    base::parallel_for(own.size(), rows(), [&](size_t i) { run(*own[i]); });
     for (Look* one : others) run(*one);
   }
 
@@ -257,7 +259,7 @@ class Advisor {
   template <class Task>
   void in_parallel(double begin, double share, size_t count, Task task) {
     const auto caller = std::this_thread::get_id();
-    base::parallel_for(count, [&](size_t i) {
+    base::parallel_for(count, rows(), [&](size_t i) {
       if (std::this_thread::get_id() == caller)
         tell("replay", begin + share * static_cast<double>(i) / static_cast<double>(count));
       task(i);

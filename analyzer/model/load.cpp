@@ -215,15 +215,15 @@ void load_facts(Tables& r, const Text& text, Process& p) {
 }
 
 // Each task reads tables that no other task reads, so that their faults are the same in any order.
-void load_columns(Tables& r, Process& p) {
+void load_columns(Tables& r, size_t rows, Process& p) {
   std::vector<std::function<void()>> loads;
   p.each_table([&](auto& table) { loads.emplace_back([&r, &table] { r.load(table); }); });
-  base::parallel_for(loads.size(), [&](size_t i) { loads[i](); });
+  base::parallel_for(loads.size(), rows, [&](size_t i) { loads[i](); });
   const std::function<void()> rest[] = {[&] { finish_operators(r, p.operators); },
                                         [&] { sort_views(r, p.input_views); }, [&] { finish_nodes(r, p.nodes); },
                                         [&] { finish_evaluations(r, p.evaluations); },
                                         [&] { finish_module_calls(r, p.module_calls); }};
-  base::parallel_for(std::size(rest), [&](size_t i) { rest[i](); });
+  base::parallel_for(std::size(rest), rows, [&](size_t i) { rest[i](); });
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ Process load_process(const Recording& recording, const Text& text, ProcessIndex 
   Tables r = Tables::of_process(recording, index);
   p.summary = recording.processes()[index.value];
   p.duration = recording.duration();
-  load_columns(r, p);
+  load_columns(r, recording.events(), p);
   r.sums(column<table::Checksums>.spent, p.checksums.spent.raw);
   load_intervals(r, text, p);
   load_facts(r, text, p);

@@ -99,7 +99,7 @@ std::vector<RankFile> read_all(const std::vector<std::string>& files, const Read
   std::vector<RankFile> sources(files.size());
   std::atomic<bool> is_wanted{true};
   base::Mutex columns, telling;
-  base::parallel_for(files.size(), [&](size_t at) {
+  base::parallel_for(files.size(), base::kManyRows, [&](size_t at) {
     if (!is_wanted) return;
     sources[at] = read_one(files[at], reading, columns);
     if (!reading.progress) return;

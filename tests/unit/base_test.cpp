@@ -45,22 +45,27 @@ TEST(Mutex, OneThreadAtATimeHoldsIt) {
 TEST(ParallelFor, EachTaskRunsOnceAndItsWritesAreSeen) {
   for (const size_t count : {0, 1, 2, 3, 1000}) {
     std::vector<size_t> runs(count);
-    parallel_for(count, [&](size_t i) { runs[i] += i + 1; });
+    parallel_for(count, kManyRows, [&](size_t i) { runs[i] += i + 1; });
     for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i], i + 1) << count;
   }
 }
 
 TEST(ParallelFor, ATaskMayHaveTasksOfItsOwn) {
   std::atomic<int> runs{0};
-  parallel_for(5, [&](size_t) { parallel_for(7, [&](size_t) { ++runs; }); });
+  parallel_for(5, kManyRows, [&](size_t) { parallel_for(7, kManyRows, [&](size_t) { ++runs; }); });
   EXPECT_EQ(runs, 35);
+}
+
+TEST(ParallelFor, FewRowsNeedNoThread) {
+  const auto caller = std::this_thread::get_id();
+  parallel_for(1000, kRowsWorthThreads - 1, [&](size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
 TEST(ParallelFor, AnExceptionEndsItAndReachesTheCaller) {
   std::atomic<size_t> after{0};
   std::string said;
   try {
-    parallel_for(100'000, [&](size_t i) {
+    parallel_for(100'000, kManyRows, [&](size_t i) {
       if (i == 3) throw std::runtime_error("three");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));  // all of them would take 10 s and more
       ++after;
