@@ -13,6 +13,13 @@ namespace {
 
 constexpr size_t kLargest = 4096;  // a chunk of larger objects would be mostly empty
 
+// libstdc++'s pools ignore the alignment (GCC bug 118681): a block of 24 bytes has an address for 8 only. Blocks of these
+// sizes are aligned, because they follow each other from the begin of a page.
+constexpr size_t aligned_size(size_t bytes) {
+  constexpr size_t kAlignment = alignof(std::max_align_t);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 // Pages from the system, outside of the C library's heap.
 class Pages final : public std::pmr::memory_resource {
   static constexpr size_t kPage = 4096;
@@ -56,7 +63,7 @@ void* pool_allocate(size_t bytes) {
   if (bytes > kLargest) return ::operator new(bytes);
   Pool& here = pool();
   const base::MutexLock guard(here.lock);
-  return here.objects.allocate(bytes, alignof(std::max_align_t));
+  return here.objects.allocate(aligned_size(bytes), alignof(std::max_align_t));
 }
 
 void pool_free(void* memory, size_t bytes) noexcept {
@@ -66,7 +73,7 @@ void pool_free(void* memory, size_t bytes) noexcept {
   }
   Pool& here = pool();
   const base::MutexLock guard(here.lock);
-  here.objects.deallocate(memory, bytes, alignof(std::max_align_t));
+  here.objects.deallocate(memory, aligned_size(bytes), alignof(std::max_align_t));
 }
 #endif
 

@@ -11,7 +11,8 @@
 
 namespace tapelens::versions {
 
-// Callable from any thread, also in a forked child: the pool is never locked across a fork. Throws std::bad_alloc.
+// Aligned as by `new`. Callable from any thread, also in a forked child: the pool is never locked across a fork. Throws
+// std::bad_alloc.
 void* pool_allocate(size_t bytes);
 void pool_free(void* memory, size_t bytes) noexcept;
 
