@@ -7,7 +7,8 @@ include(TextHeader)
 add_library(tapelens_options INTERFACE)
 # GCC 12 reports overlaps in std::string that do not exist (PR 105651).
 target_compile_options(tapelens_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
-                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>
+                       $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fsized-deallocation>) # GCC has it by default
 if(CMAKE_UNITY_BUILD)
   # Local names may hide names of other files in a unity build. The preset dev compiles each file separately and has this
   # warning.
