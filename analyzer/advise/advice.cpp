@@ -225,7 +225,7 @@ class Advisor {
 
   size_t rows() const { return size_t{context_.process.allocations.rows()} + context_.process.operators.rows(); }
 
-  // A check, and what it found.
+  // A check with its findings.
   struct Look {
     const Checks::Entry* entry;
     CheckInfo info;
