@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kLargest = 4096;  // a chunk of larger objects would be mostly empty
 
-// libstdc++'s pools ignore the alignment (GCC bug 118681): a block of 24 bytes has an address for 8 only. Blocks of these
-// sizes are aligned, because they follow each other from the begin of a page.
+// libstdc++'s pools ignore the alignment (GCC bug 118681): a block of 24 bytes has an address for 8 only. Blocks of
+// these sizes are aligned, because they follow each other from the begin of a page.
 constexpr size_t aligned_size(size_t bytes) {
   constexpr size_t kAlignment = alignof(std::max_align_t);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
