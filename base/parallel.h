@@ -12,16 +12,15 @@
 
 namespace tapelens::base {
 
-// A table with fewer rows is read before another thread has begun.
-inline constexpr size_t kRowsWorthThreads = 200'000;
-inline constexpr size_t kManyRows = SIZE_MAX;
+inline constexpr uint64_t kRowsWorthThreads = 200'000;  // small recordings are read without threads
+inline constexpr uint64_t kManyRows = UINT64_MAX;
 
 // Calls task(i) once for each i below `count`, smaller numbers first, from as many threads as the process has
-// processors; the caller is one of them. `rows`: about how many rows all tasks read; for few rows the caller is the
-// only thread. Returns after the last call. After an exception no further task begins, and
-// the caller gets the first exception. Without threads (a limit of the system) the caller does all of it.
+// processors; the caller is one of them. `rows`: about how many rows all tasks read. Below kRowsWorthThreads the caller
+// is the only thread. Returns after the last call. After an exception no further task begins, and the caller gets the
+// first exception. Without threads (a limit of the system) the caller does all of it.
 template <class Task>
-void parallel_for(size_t count, size_t rows, const Task& task) {
+void parallel_for(size_t count, uint64_t rows, const Task& task) {
   constexpr size_t kMostThreads = 8;
   const size_t processors = rows < kRowsWorthThreads ? 1 : std::max(1U, std::thread::hardware_concurrency());
   const size_t threads = std::min({processors, kMostThreads, count});

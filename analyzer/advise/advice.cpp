@@ -223,8 +223,6 @@ class Advisor {
     }
   }
 
-  size_t rows() const { return size_t{context_.process.allocations.rows()} + context_.process.operators.rows(); }
-
   // A check with its findings.
   struct Look {
     const Checks::Entry* entry;
@@ -251,7 +249,7 @@ class Advisor {
         one.found = groups.take();
       });
     };
-    base::parallel_for(own.size(), rows(), [&](size_t i) { run(*own[i]); });
+    base::parallel_for(own.size(), context_.process.rows(), [&](size_t i) { run(*own[i]); });
     for (Look* one : others) run(*one);
   }
 
@@ -259,7 +257,7 @@ class Advisor {
   template <class Task>
   void in_parallel(double begin, double share, size_t count, Task task) {
     const auto caller = std::this_thread::get_id();
-    base::parallel_for(count, rows(), [&](size_t i) {
+    base::parallel_for(count, context_.process.rows(), [&](size_t i) {
       if (std::this_thread::get_id() == caller)
         tell("replay", begin + share * static_cast<double>(i) / static_cast<double>(count));
       task(i);

@@ -215,9 +215,13 @@ void load_facts(Tables& r, const Text& text, Process& p) {
 }
 
 // Each task reads tables that no other task reads, so that their faults are the same in any order.
-void load_columns(Tables& r, size_t rows, Process& p) {
+void load_columns(Tables& r, Process& p) {
+  uint64_t rows = 0;
   std::vector<std::function<void()>> loads;
-  p.each_table([&](auto& table) { loads.emplace_back([&r, &table] { r.load(table); }); });
+  p.each_table([&]<class Loaded>(Loaded& table) {
+    rows += r.rows(Loaded::kTable);
+    loads.emplace_back([&r, &table] { r.load(table); });
+  });
   base::parallel_for(loads.size(), rows, [&](size_t i) { loads[i](); });
   const std::function<void()> rest[] = {[&] { finish_operators(r, p.operators); },
                                         [&] { sort_views(r, p.input_views); }, [&] { finish_nodes(r, p.nodes); },
@@ -237,7 +241,7 @@ Process load_process(const Recording& recording, const Text& text, ProcessIndex 
   Tables r = Tables::of_process(recording, index);
   p.summary = recording.processes()[index.value];
   p.duration = recording.duration();
-  load_columns(r, recording.events(), p);
+  load_columns(r, p);
   r.sums(column<table::Checksums>.spent, p.checksums.spent.raw);
   load_intervals(r, text, p);
   load_facts(r, text, p);

@@ -241,6 +241,9 @@ struct Process {
   void each_table(Visit&& visit) {
     std::apply([&](auto... table) { (visit(this->*table), ...); }, kTables);
   }
+  uint64_t rows() const {  // of these tables
+    return std::apply([&](auto... table) { return (uint64_t{(this->*table).rows()} + ...); }, kTables);
+  }
   static constexpr auto kTables = std::tuple(
       &Process::operators, &Process::input_views, &Process::allocations, &Process::frees, &Process::nodes,
       &Process::saves, &Process::held, &Process::variables, &Process::releases, &Process::evaluations, &Process::roles,

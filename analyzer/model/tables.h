@@ -27,7 +27,7 @@ class Tables {
   template <class T>
   std::vector<T> column(trace::Column<T> key) {
     std::vector<T> values;
-    if (is_sound(key.table)) reserve_large(values, recording_->rows(key.table, process_) + 1);
+    if (is_sound(key.table)) reserve_large(values, rows(key.table) + 1);
     if (is_sound(key.table) && !recording_->read(key, values, process_)) fault(key, "cannot be decoded");
     if (!is_sound(key.table)) values.assign(1, 0);
     return values;
@@ -49,6 +49,7 @@ class Tables {
         trace::column<T>, static_cast<typename LoadedTable<T>::Columns&>(table));
   }
 
+  uint64_t rows(Table table) const { return recording_->rows(table, process_); }
   bool is_sound(Table table) const { return whys_[static_cast<uint8_t>(table)].empty(); }
   void fault(Table table, std::string why);
   void fault(const trace::ColumnKey& key, const std::string& what) { fault(key.table, key.name + (" " + what)); }

@@ -225,7 +225,7 @@ Result<Report> build(const run::Run& run, const Options& options, const Advising
   const peak::Analysis& analysis = chosen.process()->analysis();
   const peak::DeviceAnalysis& device = chosen.device().analysis();
   if (advising != nullptr) {  // which needs both halves of the analysis; neither half needs the other
-    base::parallel_for(2, analysis.process().allocations.rows(), [&](size_t half) {
+    base::parallel_for(2, analysis.process().rows(), [&](size_t half) {
       if (half == 0) {
         analysis.lifetimes();
       } else {
