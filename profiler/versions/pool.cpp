@@ -13,17 +13,17 @@ namespace {
 
 constexpr size_t kLargest = 4096;  // a chunk of larger objects would be mostly empty
 
-// libstdc++'s pools ignore the alignment (GCC bug 118681): a block of 24 bytes has an address for 8 only. Blocks of
-// these sizes are aligned, because they follow each other from the begin of a page.
-constexpr size_t aligned_size(size_t bytes) {
-  constexpr size_t kAlignment = alignof(std::max_align_t);
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+constexpr size_t up_to_multiple(size_t bytes, size_t of) { return (bytes + of - 1) / of * of; }
+
+// libstdc++'s pools ignore the alignment (GCC bug 118681): blocks of 24 bytes are aligned to 8 only. Blocks of these
+// sizes are aligned to kAlignment, because they follow each other from the start of a page.
+constexpr size_t kAlignment = alignof(std::max_align_t);
+constexpr size_t aligned_size(size_t bytes) { return up_to_multiple(bytes, kAlignment); }
 
 // Pages from the system, outside of the C library's heap.
 class Pages final : public std::pmr::memory_resource {
   static constexpr size_t kPage = 4096;
-  static size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+  static size_t rounded(size_t bytes) { return up_to_multiple(bytes, kPage); }
   void* do_allocate(size_t bytes, size_t) override {
     void* const memory = mmap(nullptr, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -63,7 +63,7 @@ void* pool_allocate(size_t bytes) {
   if (bytes > kLargest) return ::operator new(bytes);
   Pool& here = pool();
   const base::MutexLock guard(here.lock);
-  return here.objects.allocate(aligned_size(bytes), alignof(std::max_align_t));
+  return here.objects.allocate(aligned_size(bytes), kAlignment);
 }
 
 void pool_free(void* memory, size_t bytes) noexcept {
@@ -73,7 +73,7 @@ void pool_free(void* memory, size_t bytes) noexcept {
   }
   Pool& here = pool();
   const base::MutexLock guard(here.lock);
-  here.objects.deallocate(memory, aligned_size(bytes), alignof(std::max_align_t));
+  here.objects.deallocate(memory, aligned_size(bytes), kAlignment);
 }
 #endif
 
