@@ -12,8 +12,7 @@ namespace tapelens::check::collected {
 
 namespace {
 
-constexpr uint32_t kFewest = 4;         // outputs at the peak
-constexpr int64_t kSmallestPart = 256;  // outputs of less than this part of `least` do not count
+constexpr uint32_t kFewest = 4;  // outputs at the peak
 
 using Key = std::pair<uint32_t, uint32_t>;  // stack, name of the operator
 
@@ -59,12 +58,10 @@ class Finder {
   std::map<Key, std::vector<AllocationId>> lines_at_peak() const {
     struct Alive {
       uint32_t count = 0;
-      Bytes bytes;
+      Bytes bytes, smallest;
     };
     std::map<Key, Alive> alive;
-    Bytes smallest = least_;
     for (const peak::Member& member : context_.peak.members) {
-      if (member.bytes.value < least_.value / kSmallestPart) break;  // the biggest come first
       const auto holders = context_.peak.holders_of(member);
       const bool is_programs = std::ranges::all_of(holders, [](const peak::Holder& holder) {
         return holder.kind == peak::HolderKind::program || holder.kind == peak::HolderKind::op;
@@ -73,11 +70,14 @@ class Finder {
       Alive& of = alive[key_of(context_, member.allocation)];
       ++of.count;
       of.bytes += member.bytes;
-      smallest = std::min(smallest, member.bytes);
+      of.smallest = member.bytes;  // the biggest come first
     }
     std::map<Key, std::vector<AllocationId>> lines;
+    Bytes smallest = least_;
     for (const auto& [key, of] : alive) {
-      if (of.count >= kFewest && of.bytes >= least_) lines[key];
+      if (of.count < kFewest || of.bytes < least_) continue;
+      lines[key];
+      smallest = std::min(smallest, of.smallest);
     }
     if (lines.empty()) return lines;
     for (const AllocationId allocation : context_.allocations(smallest)) {

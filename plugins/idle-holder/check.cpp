@@ -27,9 +27,6 @@ enum Variant : uint32_t {
   kCast = 3,       // cast copy of a weight that autocast holds
 };
 
-// The smallest tensor of a list that counts is min-percent of the peak, divided by this number.
-constexpr int64_t kSmallest = 64;
-
 constexpr Option kOptions[] = {
     {"min-percent", "2", "percent of the peak that a tensor, or a list of tensors, must have"},
     {"min-idle-percent", "1",
@@ -83,7 +80,6 @@ class IdleHolder final : public Check {
     std::map<uint32_t, Bytes> of_files;  // by line, which loads one object
     std::map<Key, Alike> alike;
     for (const peak::Member& member : context.peak.members) {
-      if (member.bytes.value < least.value / kSmallest) break;  // sorted by bytes, the biggest first
       const auto holders = context.peak.holders_of(member);
       if (!std::ranges::all_of(holders, [](const peak::Holder& h) { return h.kind == peak::HolderKind::program; })) {
         continue;

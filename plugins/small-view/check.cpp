@@ -44,8 +44,10 @@ class SmallView final : public Check {
     const Process& p = context.process;
     const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
     const Bytes least = options.share("min-share", context.peak.bytes);
-    const std::vector<Kept> all =
-        all_kept(context, Bytes{std::max(context.peak.bytes.value / kSmallest, ratio)}, ratio);
+    const Finder finder(context, ratio);
+    const Bytes smallest = smallest_at_peak(context, finder, Bytes{ratio});
+    if (smallest.value == 0) return;
+    const std::vector<Kept> all = all_kept(context, finder, smallest);
     struct Line {
       uint32_t storages = 0;
       Bytes bytes;
@@ -81,15 +83,15 @@ class SmallView final : public Check {
   }
 
  private:
-  static constexpr int64_t kSmallest = 4096;  // ignores storages smaller than the peak divided by this
-
   class Finder {
    public:
-    Finder(const Context& context, int64_t ratio) : context_(context), p_(context.process), ratio_(ratio) {}
+    Finder(const Context& context, int64_t ratio)
+        : context_(context), p_(context.process), ratio_(ratio), is_held_(held_besides_saves(p_)) {}
 
     // The first view after which operators read only small views of the storage. Kept::view: none without such a view.
     Kept of(AllocationId storage) const {
       Kept kept{storage, {}, {}};
+      if (is_held_[storage.value] || !context_.provenance.saves(storage).empty()) return kept;
       const auto uses = context_.provenance.uses(storage);
       Bytes viewed;
       for (auto use = uses.rbegin(); use != uses.rend(); ++use) {
@@ -117,6 +119,7 @@ class SmallView final : public Check {
     const Context& context_;
     const Process& p_;
     int64_t ratio_;
+    std::vector<bool> is_held_;
     const NameSet narrowing_{context_.text,
                              {"aten::select", "aten::slice", "aten::narrow", "aten::unbind", "aten::split",
                               "aten::split_with_sizes", "aten::chunk", "aten::diagonal"}};
@@ -126,15 +129,22 @@ class SmallView final : public Check {
          "aten::permute", "aten::t", "aten::detach", "aten::alias", "aten::as_strided", "aten::expand"}};
   };
 
-  static std::vector<Kept> all_kept(const Context& context, Bytes least, int64_t ratio) {
+  // The smallest storage at the peak of which only views are read. 0: none has `least` bytes.
+  static Bytes smallest_at_peak(const Context& context, const Finder& finder, Bytes least) {
+    Bytes smallest;
+    for (const peak::Member& member : context.peak.members) {
+      if (member.bytes < least) break;  // the biggest come first
+      if (finder.of(member.allocation).view) smallest = member.bytes;
+    }
+    return smallest;
+  }
+
+  static std::vector<Kept> all_kept(const Context& context, const Finder& finder, Bytes least) {
     const Process& p = context.process;
-    const std::vector<bool> is_held = held_besides_saves(p);
-    const Finder finder(context, ratio);
     std::vector<Kept> all;
     std::map<std::pair<StackId, StackId>, size_t> last;  // by lines of storage and view; index in `all`
     std::set<std::pair<StackId, StackId>> refused;
     for (const AllocationId storage : context.allocations(least)) {
-      if (is_held[storage.value] || !context.provenance.saves(storage).empty()) continue;
       Kept kept = finder.of(storage);
       if (!kept.view) continue;
       const std::pair lines(stack_of(p, context.text, storage), stack_of(p, context.text, kept.view));
