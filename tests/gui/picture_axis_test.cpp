@@ -5,7 +5,6 @@
 
 #include "gui/picture/axis.h"
 #include "testing/model_builder.h"
-#include "tests/unit/support/doubling.h"
 
 namespace tapelens::picture {
 namespace {
@@ -219,34 +218,6 @@ TEST(PictureAxisOfEvents, WithoutEventsIsEven) {
   const TimeScale scale(b.process.duration, timeline);
   const TimeAxis axis(&scale, {Time{0}, Time{kSecond}}, 1000);
   EXPECT_NEAR(axis.x_of(Time{kSecond / 2}), 500, 1);
-}
-
-TEST(PictureAxisScaling, TwiceTheEventsCostAtMostTwiceTheTime) {
-  testing::expect_linear([](int times) {
-    testing::Costs costs;
-    ProcessBuilder b;
-    std::mt19937 random(3);
-    int64_t now = 0;
-    for (int i = 0; i < times * 400'000; ++i) {
-      now += random() % 1000 == 0 ? 5'000'000 : 100;
-      b.allocate(now, 1);
-    }
-    b.process.duration = Time{now};
-    b.done();
-    peak::Pauses pauses;
-    costs["pauses"] = testing::seconds_of([&] { pauses = peak::find_pauses(b.process, kCpu); });
-    const peak::Timeline timeline(b.process, kCpu);
-    const TimeScale scales[] = {TimeScale(b.process.duration, pauses), TimeScale(b.process.duration, timeline)};
-    costs["frames"] = testing::seconds_of([&] {
-      for (int i = 0; i < 20; ++i) {
-        for (const TimeScale& scale : scales) {
-          const TimeAxis axis(&scale, {Time{now / 30 * i}, Time{now / 30 * (i + 8)}}, 1500);
-          EXPECT_LT(ticks(axis, 90).all.size() + breaks(axis).size(), 2000U);
-        }
-      }
-    });
-    return costs;
-  });
 }
 
 }  // namespace

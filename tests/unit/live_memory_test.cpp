@@ -1,12 +1,9 @@
 // The memory of a process that is followed: categories, the peak, steps, and the same figures as the sealed recording.
-#include <chrono>
 #include <fstream>
-#include <functional>
 
 #include "analyzer/live/followed.h"
 #include "analyzer/live/memory.h"
 #include "analyzer/live/screen.h"
-#include "testing/synthetic.h"
 #include "tests/unit/trace_ring.h"
 
 namespace tapelens::live {
@@ -251,28 +248,6 @@ TEST(LiveMemory, IsBoundedByTheLiveMemory) {
   read_all(*process);
   EXPECT_LE(process->memory().groups().size(), 4U);
   EXPECT_LE(process->memory().devices()[1].history.values(process->now()).size(), History::kMost);
-}
-
-double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-TEST(LiveMemory, TwiceTheEventsTakeTwiceTheTime) {
-  const TestFolder folder;
-  double best[2] = {1e9, 1e9};
-  for (int round = 0; round < 5; ++round) {
-    for (int doubled = 0; doubled < 2; ++doubled) {
-      const std::string path = folder / (std::to_string(doubled) + ".spool");
-      const uint64_t events = doubled != 0 ? 400'000 : 200'000;
-      if (round == 0) {
-        ASSERT_TRUE(testing::write_synthetic_spool(path, {.events = events}));
-      }
-      best[doubled] = std::min(best[doubled], seconds_of([&] { read_all(*follow(path)); }));
-    }
-  }
-  EXPECT_LT(best[1], 2.3 * best[0]) << best[0] << " s and " << best[1] << " s";
 }
 
 TEST(History, KeepsTheHighestValueOfEachInterval) {

@@ -1,4 +1,6 @@
-// Tests that twice the work takes at most about twice the processor time.
+// Tests that the processor time grows linearly with the work: each doubling may cost 2.3 times as much. Two doublings
+// are measured, so that a disturbance of 30 % fails no test, and a cost that grows with the square has 1.7 times the
+// limit.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,10 +30,11 @@ using Costs = std::map<std::string, double>;  // seconds by part
 
 struct Doubling {
   static constexpr double kMostGrowth = 2.3;
+  static constexpr int kTimes = 4;         // two doublings
   static constexpr double kNoise = 0.006;  // s
   static constexpr int kRounds = 10;
 
-  Costs once, twice;  // the least of all rounds: a disturbance only adds time
+  Costs few, many;  // the least of all rounds: a disturbance only adds time
 
   static void keep_least(Costs& least, const Costs& measured) {
     for (const auto& [part, cost] : measured) {
@@ -39,9 +42,11 @@ struct Doubling {
       at->second = std::min(at->second, cost);
     }
   }
-  bool is_linear(const std::string& part) const { return twice.at(part) <= kMostGrowth * (once.at(part) + kNoise); }
+  bool is_linear(const std::string& part) const {
+    return many.at(part) <= kMostGrowth * kMostGrowth * (few.at(part) + kNoise);
+  }
   bool is_linear() const {
-    return std::all_of(once.begin(), once.end(), [this](const auto& each) { return is_linear(each.first); });
+    return std::all_of(few.begin(), few.end(), [this](const auto& each) { return is_linear(each.first); });
   }
 };
 
@@ -50,13 +55,15 @@ template <class Measure>
 void expect_linear(Measure costs) {
   Doubling least;
   for (int round = 0; round < Doubling::kRounds && (round == 0 || !least.is_linear()); ++round) {
-    Doubling::keep_least(least.once, costs(1));
-    Doubling::keep_least(least.twice, costs(2));
+    Doubling::keep_least(least.few, costs(1));
+    Doubling::keep_least(least.many, costs(Doubling::kTimes));
   }
-  ASSERT_FALSE(least.once.empty());
-  ASSERT_EQ(least.once.size(), least.twice.size());
-  for (const auto& [part, cost] : least.once)
-    EXPECT_TRUE(least.is_linear(part)) << part << ": " << cost << " s, twice the work " << least.twice.at(part) << " s";
+  ASSERT_FALSE(least.few.empty());
+  ASSERT_EQ(least.few.size(), least.many.size());
+  for (const auto& [part, cost] : least.few) {
+    EXPECT_TRUE(least.is_linear(part)) << part << ": " << cost << " s, " << Doubling::kTimes << " times the work "
+                                       << least.many.at(part) << " s";
+  }
 }
 
 }  // namespace tapelens::testing
