@@ -92,6 +92,9 @@ foreach(_folder "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include" "${TAPELENS_TORC
     get_filename_component(TAPELENS_CUDA_INCLUDE "${TAPELENS_CUDA_INCLUDE}" DIRECTORY)
   endif()
 endforeach()
+if(TAPELENS_CUDA_INCLUDE)
+  list(APPEND TAPELENS_CUDA_INCLUDE ${PROJECT_SOURCE_DIR}/profiler/cuda/host_compiler) # what these packages lack
+endif()
 
 set(TAPELENS_TORCH_PYTHON "")
 get_filename_component(_bin "${TAPELENS_TORCH_ROOT}/../../../../bin" ABSOLUTE)

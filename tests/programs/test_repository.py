@@ -25,6 +25,18 @@ VERSIONED = ["CMakeLists.txt", "python/tapelens/__init__.py", "conda/recipe/reci
 PAGES = ["README.md", "docs/install.md"]
 
 
+def test_the_probe_needs_no_header_of_this_machine_alone():
+    """Those of Debian's packages and of PyTorch's environment are on any machine; a CUDA toolkit in /usr/local is not."""
+    build = harness.BINARY.parents[1]
+    if not (build / "build.ninja").exists() or not shutil.which("ninja"):
+        pytest.skip("no build of this machine")
+    log = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    needed = re.findall(r"^profiler/\S+\.o: .*\n((?:    .*\n)+)", log, re.M)
+    headers = {line.strip() for one in needed for line in one.splitlines()}
+    assert any(name.endswith("/cuda_runtime_api.h") for name in headers)
+    assert not [name for name in headers if name.startswith(("/usr/local/", "/opt/"))]
+
+
 @pytest.fixture(name="tree")
 def copied_tree(tmp_path):
     for name in ("scripts/version", *VERSIONED, *PAGES):
