@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <set>
+#include <map>
 #include <string>
 #include <unordered_map>
 
@@ -14,7 +14,7 @@ namespace tapelens::check {
 namespace {
 
 constexpr std::array kOptions = {
-    Option{"min-share", "10", "percent of the peak that the gradients of one table must be"},
+    Option{"min-share", "10", "percent of the peak that the gradients of one line must be"},
     Option{"ratio", "8", "how many times the table must be larger than the rows that are looked up"},
 };
 
@@ -45,16 +45,15 @@ class DenseEmbeddingGradient final : public Check {
     const Bytes share = options.share("min-share", context.peak.bytes);
     const int64_t ratio = std::clamp<int64_t>(options.number("ratio"), 2, 1 << 20);
     const std::vector<Lookup> all = lookups(context, ratio);
-    std::set<StackId> lines;
+    std::map<StackId, Bytes> at_peak;
     for (const Lookup& one : all) {
-      const bool is_at_peak = context.peak.when.holds(p, one.gradient);
-      if (is_at_peak && p.allocations.bytes[one.gradient] >= share) {
-        lines.insert(place_of(context, one.node).stack);
-      }
+      if (!context.peak.when.holds(p, one.gradient)) continue;
+      at_peak[place_of(context, one.node).stack] += p.allocations.bytes[one.gradient];
     }
+    std::erase_if(at_peak, [&](const auto& line) { return line.second < share; });
     for (const Lookup& one : all) {
       const Place place = place_of(context, one.node);
-      if (!lines.contains(place.stack)) continue;
+      if (!at_peak.contains(place.stack)) continue;
       const Interval life{p.allocations.time[one.gradient], p.freed(one.gradient)};
       peak::WhatIf change;
       change.never_make(p, one.gradient);

@@ -14,6 +14,7 @@
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/interruptions.h"
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/model/most_at_once.h"
 #include "trace/record.h"
 
 namespace tapelens::check {
@@ -27,7 +28,7 @@ enum Variant : uint32_t {
 };
 
 constexpr Option kOptions[] = {
-    {"min-percent", "1", "percent of the peak that a graph must save"},
+    {"min-percent", "1", "percent of the peak that the graphs of one line must save at one time"},
 };
 
 // A save of a graph that a backward kept. Without retain_graph or create_graph, the backward releases the save.
@@ -96,21 +97,18 @@ class GraphWithoutBackward final : public Check {
     find_candidates(context, graphs);
     join_graphs(p);
     const Interruptions interruptions(p);
-    std::vector<SaveId> found, besides;         // saves that keep memory, and the others
-    std::unordered_map<uint32_t, Bytes> saved;  // by root
+    std::vector<SaveId> found, besides;  // saves that keep memory, and the others
     for (const SaveId save : p.saves.ids()) {
       const NodeId node = p.saves.node[save];
       if (!is_candidate_[node.value] || !p.saves.allocation[save]) continue;
       const NodeId root{root_of(node.value)};
       // The program may have intended a backward that an interruption prevented.
       if (interruptions.cut({p.nodes.time[root], graphs.died(root)})) continue;
-      const bool keeps = keeps_memory(context, save);
-      (keeps ? found : besides).push_back(save);
-      if (keeps) saved[root.value] += p.allocations.bytes[p.saves.allocation[save]];
+      (keeps_memory(context, save) ? found : besides).push_back(save);
     }
     const Bytes least{context.peak.bytes.value / 100 * options.number("min-percent")};
     add_kept(context, graphs, least, sink);
-    std::erase_if(found, [&](SaveId save) { return saved[root_of(p.saves.node[save].value)] < least; });
+    leave_out_small(context, least, found);
     if (found.empty()) return;
     find_calls(context, graphs, found);
     std::unordered_map<uint32_t, std::vector<SaveId>> holding_nothing;  // by root
@@ -197,7 +195,6 @@ class GraphWithoutBackward final : public Check {
   static void add_kept(const Context& context, const Graphs& graphs, Bytes least, Sink& sink) {
     const Process& p = context.process;
     const std::vector<KeptSave> kept = kept_for_nothing(context, graphs);
-    std::vector<Bytes> saved(p.backwards.size());
     const auto next = [&](size_t first) {
       size_t end = first + 1;
       const AllocationId allocation = p.saves.allocation[kept[first].save];
@@ -207,15 +204,18 @@ class GraphWithoutBackward final : public Check {
       }
       return end;
     };
-    for (size_t first = 0; first < kept.size(); first = next(first)) {
-      saved[kept[first].backward] += p.allocations.bytes[p.saves.allocation[kept[first].save]];
-    }
     const auto line_of = [&](const Backward& backward) {
       return own_frame(context.text, stack_of_backward(context, backward.begin));
     };
-    std::set<FrameId> lines;  // lines with a large enough graph: a change of a line changes all of its graphs
-    for (size_t at = 0; at < saved.size(); ++at) {
-      if (saved[at] >= std::max(least, Bytes{1})) lines.insert(line_of(p.backwards[at]));
+    std::map<FrameId, std::vector<Presence>> by_line;
+    for (const KeptSave& one : kept) {
+      const AllocationId allocation = p.saves.allocation[one.save];
+      by_line[line_of(p.backwards[one.backward])].push_back(
+          {allocation, p.allocations.bytes[allocation], {one.evaluated, p.saves.released[one.save]}});
+    }
+    std::set<FrameId> lines;  // a change of a line changes all of its graphs
+    for (auto& [line, saved] : by_line) {
+      if (most_at_once(std::move(saved)) >= std::max(least, Bytes{1})) lines.insert(line);
     }
     EarlyReleases early(context);
     for (size_t first = 0, end = 0; first < kept.size(); first = end) {
@@ -239,6 +239,29 @@ class GraphWithoutBackward final : public Check {
                 p.saves.node[saves.front()].value},
                early.change(saves, until), creates ? kGradients : kKept);
     }
+  }
+
+  // Saves of the lines whose graphs together save less than `least` at any time.
+  void leave_out_small(const Context& context, Bytes least, std::vector<SaveId>& found) {
+    const Process& p = context.process;
+    std::unordered_map<uint32_t, StackId> line_of;  // by root
+    std::map<StackId, std::vector<Presence>> by_line;
+    for (const SaveId save : found) {
+      const NodeId root{root_of(p.saves.node[save].value)};
+      const auto [at, is_new] = line_of.try_emplace(root.value);
+      if (is_new) {
+        at->second = variant(p, root) == kGradients ? stack_of_backward(context, p.nodes.time[root])
+                                                    : stack_of(p, context.text, p.nodes.op[root]);
+      }
+      const AllocationId allocation = p.saves.allocation[save];
+      by_line[at->second].push_back(
+          {allocation, p.allocations.bytes[allocation], {p.saves.time[save], p.saves.released[save]}});
+    }
+    std::set<StackId> small;
+    for (auto& [line, saved] : by_line) {
+      if (most_at_once(std::move(saved)) < least) small.insert(line);
+    }
+    std::erase_if(found, [&](SaveId save) { return small.contains(line_of.at(root_of(p.saves.node[save].value))); });
   }
 
   // The calls that make the graphs. Each call is one place, and its last node represents it.

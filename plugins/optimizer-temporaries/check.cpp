@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/check/frameworks.h"
+#include "analyzer/model/most_at_once.h"
 #include "plugins/optimizer-temporaries/rule.h"
 
 namespace tapelens::check {
@@ -30,18 +31,12 @@ struct Temporary {
   OperatorId maker;
 };
 
-// The most bytes of these at one moment. They are in the order of time.
-Bytes most_at_once(const Process& p, const std::vector<Temporary>& temporaries) {
-  std::vector<std::pair<Time, Bytes>> changes;
-  for (const Temporary& one : temporaries) {
-    const Bytes bytes = p.allocations.bytes[one.allocation];
-    changes.emplace_back(p.allocations.time[one.allocation], bytes);
-    changes.emplace_back(p.freed(one.allocation), Bytes{-bytes.value});
+Bytes most_of(const Process& p, const std::vector<Temporary>& temporaries) {
+  std::vector<Presence> all;
+  for (const auto& [allocation, maker] : temporaries) {
+    all.push_back({allocation, p.allocations.bytes[allocation], {p.allocations.time[allocation], p.freed(allocation)}});
   }
-  std::ranges::sort(changes);
-  Bytes live, most;
-  for (const auto& [when, bytes] : changes) most = std::max(most, live += bytes);
-  return most;
+  return most_at_once(std::move(all));
 }
 
 // The bytes at one moment if the step runs in parts. An operator makes a list with a temporary for each parameter.
@@ -53,7 +48,7 @@ Bytes in_parts(const Process& p, const std::vector<Temporary>& temporaries, Byte
     part = std::max(part, bytes);
     largest_list = std::max(largest_list, lists[one.maker] += bytes);
   }
-  const Bytes most = most_at_once(p, temporaries);
+  const Bytes most = most_of(p, temporaries);
   if (largest_list <= part) return most;
   return Bytes{static_cast<int64_t>(static_cast<double>(most.value) / static_cast<double>(largest_list.value) *
                                     static_cast<double>(part.value))};
@@ -101,7 +96,7 @@ class OptimizerTemporaries final : public Check {
       std::optional<Bytes> parts;
       if (context.applied != nullptr) {
         parts = in_parts(p, temporaries, Bytes{kPartInLeastBytes * context.applied->min_bytes().value});
-        if (*parts >= most_at_once(p, temporaries)) continue;
+        if (*parts >= most_of(p, temporaries)) continue;
       }
       for (const auto& [allocation, maker] : temporaries) {
         // The place has only the line, because the step makes temporaries with many operators.

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "analyzer/check/graphs.h"
 #include "analyzer/check/patch_maker.h"
+#include "analyzer/model/most_at_once.h"
 #include "plugins/unused-gradient/accumulations.h"
 #include "trace/record.h"
 
@@ -13,7 +17,7 @@ namespace tapelens::check {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"min-percent", "1", "percent of the peak that a part must save at one moment"},
+    {"min-percent", "1", "percent of the peak that the parts of one line must save at one time"},
 };
 
 class UnusedGradient final : public Check {
@@ -150,8 +154,8 @@ class UnusedGradient final : public Check {
   }
 
   struct Part {
+    StackId line;
     std::vector<SaveId> saves;
-    Bytes bytes;
     std::vector<peak::WhatIf::End> never_made;
     uint64_t nodes = 0;
   };
@@ -159,15 +163,24 @@ class UnusedGradient final : public Check {
   void emit(const Context& context, const Accumulations& accumulations, int64_t percent, Sink& sink) {
     const Process& p = context.process;
     std::map<uint32_t, Part> parts;  // by entry
+    std::map<StackId, std::vector<Presence>> by_line;
     for (const SaveId save : p.saves.ids()) {
       const uint32_t node = p.saves.node[save].value;
       if (entry_[node] == 0 || is_needed_[node] || !keeps_memory(context, save)) continue;
-      Part& part = parts[entry_[node]];
+      const auto [at, is_new] = parts.try_emplace(entry_[node]);
+      Part& part = at->second;
+      if (is_new) part.line = place_of(context, NodeId{entry_[node]}).stack;
       part.saves.push_back(save);
-      part.bytes += p.allocations.bytes[p.saves.allocation[save]];
+      const AllocationId allocation = p.saves.allocation[save];
+      by_line[part.line].push_back(
+          {allocation, p.allocations.bytes[allocation], {p.saves.time[save], p.saves.released[save]}});
     }
-    const int64_t least = context.peak.bytes.value / 100 * percent;
-    std::erase_if(parts, [&](const auto& part) { return part.second.bytes.value < least; });
+    const Bytes least{context.peak.bytes.value / 100 * percent};
+    std::set<StackId> small;
+    for (auto& [line, saved] : by_line) {
+      if (most_at_once(std::move(saved)) < least) small.insert(line);
+    }
+    std::erase_if(parts, [&](const auto& part) { return small.contains(part.second.line); });
     if (parts.empty()) return;
     for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
       if (const auto part = parts.find(entry_of_evaluation_[row]); part != parts.end()) ++part->second.nodes;

@@ -215,6 +215,19 @@ struct SmallViews : Training {
   }
 };
 
+// outputs.append(model(x)), and no backward
+struct NeverDifferentiated : Training {
+  static constexpr const char* kCheck = "graph-without-backward";
+  NodeId leaf = node(++now, "AccumulateGrad", {}, make("aten::empty", kSmall, {}));
+  LayoutId row = layout("float32", 4, {kLarge / 4});
+
+  void step(int) {
+    const OperatorId computed = run("aten::relu", {});
+    const AllocationId output = allocate(now + 1, kLarge, computed);
+    save(now + 3, node(now + 2, "ReluBackward0", computed, {}, {leaf}), "result", output, row);
+  }
+};
+
 template <class Pattern>
 double seconds(int steps) {
   Pattern made;
@@ -229,7 +242,7 @@ double seconds(int steps) {
 template <class Pattern>
 class CheckScaling : public ::testing::Test {};
 using Patterns = ::testing::Types<Embedding, Foreach, Models, Buckets, Checkpointed, Restoring, Collected,
-                                  CollectedInOneList, Reduced, SmallViews>;
+                                  CollectedInOneList, Reduced, SmallViews, NeverDifferentiated>;
 TYPED_TEST_SUITE(CheckScaling, Patterns);
 
 TYPED_TEST(CheckScaling, GrowsLinearly) {
