@@ -145,7 +145,7 @@ Words compiling(const BuildProbeOptions& options, const Torch& torch, const std:
   if (const std::string cuda = cuda_headers(torch.folder); !cuda.empty()) {
     words.push_back("-DTAPELENS_WITH_CUDA");
     system.push_back(cuda);
-    system.push_back(source + "/profiler/cuda/host_compiler");  // what these packages lack
+    system.push_back(source + "/profiler/cuda/host_compiler");  // the packages lack two headers
   }
   for (const std::string& folder : system) words.insert(words.end(), {"-isystem", folder});
   return words;

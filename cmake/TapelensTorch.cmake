@@ -93,7 +93,7 @@ foreach(_folder "${TAPELENS_TORCH_ROOT}/../nvidia/cu1*/include" "${TAPELENS_TORC
   endif()
 endforeach()
 if(TAPELENS_CUDA_INCLUDE)
-  list(APPEND TAPELENS_CUDA_INCLUDE ${PROJECT_SOURCE_DIR}/profiler/cuda/host_compiler) # what these packages lack
+  list(APPEND TAPELENS_CUDA_INCLUDE ${PROJECT_SOURCE_DIR}/profiler/cuda/host_compiler) # the packages lack two headers
 endif()
 
 set(TAPELENS_TORCH_PYTHON "")

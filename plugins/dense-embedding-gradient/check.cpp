@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -81,9 +82,14 @@ class DenseEmbeddingGradient final : public Check {
     Description words;
     words.severity = Severity::info;
     words.title = "the embedding's gradient is dense, for few rows";
-    words.message = "Each backward makes a gradient of the whole table, " + bytes_text(biggest.bytes) +
-                    ". The rows that a batch looks up are at most " +
-                    bytes_text(rows_.at(static_cast<uint32_t>(biggest.number))) + ".";
+    std::set<uint64_t> tables;
+    for (const Occurrence& one : group.occurrences) tables.insert(one.number);
+    words.message = tables.size() == 1
+                        ? "Each backward makes a gradient of the whole table, " + bytes_text(biggest.bytes) + "."
+                        : "Each backward makes gradients of " + counted(tables.size(), "whole table") + ", " +
+                              bytes_text(group.bytes) + " in all.";
+    words.message += " The rows of one table that a batch looks up are at most " +
+                     bytes_text(rows_.at(static_cast<uint32_t>(biggest.number))) + ".";
     const AllocationId table{static_cast<uint32_t>(biggest.number)};
     words.edit = {own_frame(context.text, place_of(context, table).stack), 0};
     words.notes.emplace_back("Sparse gradients do not take weight_decay, nor clip_grad_norm_'s foreach form.");

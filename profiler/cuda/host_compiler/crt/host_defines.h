@@ -1,5 +1,5 @@
 // CUDA 13 has crt/host_defines.h in a package of its compiler, which PyTorch does not install, and cuda_runtime_api.h
-// includes it. For the host's compiler the words of CUDA C++ have no meaning. This one is found where there is no other.
+// includes it. The host's compiler ignores the words of CUDA C++. It finds this file if no package has one.
 #pragma once
 
 #define CUDARTAPI
