@@ -133,8 +133,9 @@ class GraphWithoutBackward final : public Check {
     Description d;
     const StackId stack = group.biggest().place.stack;
     if (group.variant == kWhole || group.variant == kBranch) {
-      d.edit = {call_of_last_.at(group.biggest().place.node)};
-      d.fix.use_edits(PatchMaker(context).no_grad(stack, *free_));
+      const Patched& patched = by_last_.at(group.biggest().place.node);
+      d.edit = {patched.call};
+      d.fix.use_edits(PatchMaker(context).no_grad(patched.stack, *free_));
     }
     const std::string line =
         d.edit ? peak::frame_text(context.text, d.edit.frame) : line_of(context, group.biggest().place);
@@ -266,6 +267,10 @@ class GraphWithoutBackward final : public Check {
 
   // The calls that make the graphs. Each call is one place, and its last node represents it.
   using Call = std::pair<uint32_t, uint32_t>;  // root, frame
+  struct Patched {
+    FrameId call;
+    StackId stack;  // goes through the call, if any does: the last operator may be in a later statement
+  };
   Call call_of(const Context& context, NodeId node) {
     const StackId stack = stack_of(context.process, context.text, context.process.nodes.op[node]);
     const uint32_t root = root_of(node.value);
@@ -291,7 +296,16 @@ class GraphWithoutBackward final : public Check {
       NodeId& last = last_of_call_[call_of(context, node)];
       if (last < node) last = node;
     }
-    for (const auto& [call, last] : last_of_call_) call_of_last_.emplace(last, FrameId{call.second});
+    std::map<Call, StackId> through;
+    for (const auto& [of, call] : calls_) {
+      const auto frames = context.text.stack(StackId{of.second});
+      if (std::ranges::find(frames, call) != frames.end()) through[{of.first, call.value}] = StackId{of.second};
+    }
+    for (const auto& [call, last] : last_of_call_) {
+      const auto at = through.find(call);
+      const StackId stack = at != through.end() ? at->second : stack_of(p, context.text, p.nodes.op[last]);
+      by_last_.emplace(last, Patched{FrameId{call.second}, stack});
+    }
   }
   // An operator on a module's result, in the function that calls the module or inside a call from it, belongs to the
   // module's call.
@@ -369,7 +383,7 @@ class GraphWithoutBackward final : public Check {
   std::optional<FreeCalls> free_;                           // empty without candidates
   std::map<std::pair<uint32_t, uint32_t>, FrameId> calls_;  // by root and stack
   std::map<Call, NodeId> last_of_call_;
-  std::map<NodeId, FrameId> call_of_last_;
+  std::map<NodeId, Patched> by_last_;
 };
 
 }  // namespace

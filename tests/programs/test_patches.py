@@ -137,6 +137,21 @@ for _ in range(5):
     validation.append(model(torch.randn(512, 256)).square().mean())
     print(loss.item(), validation[-1].item())
 """, "        validation.append(model(torch.randn(512, 256)).square().mean())"),
+    "collected_outputs": ("graph-without-backward", HEAD + f"""\
+model = {DEEP}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    loss = model(torch.randn(64, 256)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+scores = {{}}
+for number in range(200):
+    x = torch.randn(64, 256)
+    scores[number] = model(x).softmax(-1)
+print(max(scores, key=lambda number: scores[number].max().item()))
+""", "with torch.no_grad():"),
 }
 
 # Programs in the grammar of a newer Python: its minor version, the program, a line that the patch adds.
