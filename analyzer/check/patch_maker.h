@@ -34,8 +34,8 @@ class FreeCalls {
   using IsFree = std::function<bool(NodeId)>;
   FreeCalls(const Context& context, IsFree is_free);
 
-  // The call to put under torch.no_grad(): the innermost of the user's own frames that is outside all modules and has
-  // only free nodes. If the stack has no module: the innermost frame whose callee has needed nodes elsewhere (a
+  // The call to put under torch.no_grad(): the innermost of the user's own frames that is outside all modules and whose
+  // modules have only free nodes. If the stack has no module: the innermost frame whose callee has needed nodes elsewhere (a
   // function that training shares), else the outermost frame.
   FrameId call(StackId stack) const;
   // Whether the stack contains a call of a module.
@@ -48,6 +48,7 @@ class FreeCalls {
   const Context& context_;
   IsFree is_free_;
   std::vector<uint8_t> needed_;
+  std::vector<uint8_t> needs_module_;  // by frame outside all modules: whether such a node is in a module below it
 };
 
 class PatchMaker {

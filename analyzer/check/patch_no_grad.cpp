@@ -63,7 +63,10 @@ Tokens argument_call(Tokens tokens) {
 }  // namespace
 
 FreeCalls::FreeCalls(const Context& context, IsFree is_free)
-    : context_(context), is_free_(std::move(is_free)), needed_(context.text.frame_file.raw.size()) {
+    : context_(context),
+      is_free_(std::move(is_free)),
+      needed_(context.text.frame_file.raw.size()),
+      needs_module_(needed_.size()) {
   const Process& p = context.process;
   const Text& text = context.text;
   std::vector<uint8_t> seen(text.stack_begin.size());
@@ -71,7 +74,12 @@ FreeCalls::FreeCalls(const Context& context, IsFree is_free)
     if (is_free_(node)) continue;
     const StackId stack = stack_of(p, text, p.nodes.op[node]);
     if (std::exchange(seen[stack.value], 1) != 0) continue;
-    for (const FrameId frame : text.stack(stack)) needed_[frame.value] = 1;
+    const auto frames = text.stack(stack);
+    for (const FrameId frame : frames) needed_[frame.value] = 1;
+    const auto module = std::ranges::find_if(frames.rbegin(), frames.rend(),
+                                             [&](FrameId frame) { return is_module_call(text, frame); });
+    if (module == frames.rend()) continue;
+    for (auto frame = module.base(); frame != frames.end(); ++frame) needs_module_[frame->value] = 1;
   }
 }
 
@@ -171,10 +179,11 @@ FrameId FreeCalls::call(StackId stack) const {
       std::ranges::find_if(frames.rbegin(), frames.rend(), [&](FrameId frame) { return is_module_call(text, frame); });
   const bool calls_module = outermost_module != frames.rend();
   FrameId outermost;
+  const std::vector<uint8_t>& needed = calls_module ? needs_module_ : needed_;
   bool calls_shared = calls_module;
   for (auto frame = calls_module ? outermost_module.base() : frames.begin(); frame != frames.end(); ++frame) {
     if (!is_own_frame(text, *frame)) continue;
-    if (needed_[frame->value] != 0) {
+    if (needed[frame->value] != 0) {
       calls_shared = true;
     } else if (calls_shared) {
       return *frame;

@@ -173,6 +173,12 @@ class GraphWithoutBackward final : public Check {
           break;
         }
         d.title = "forward with gradients enabled, but no backward()";
+        if (d.edit && free_->needed()[d.edit.frame.value] != 0) {
+          d.message = "Nothing that the module computes for this line is differentiated, but autograd saved " + bytes +
+                      " for it. A backward needs other results of the line.";
+          d.fix.text = "give the call of the module a statement of its own, under torch.no_grad()";
+          break;
+        }
         d.message = "Nothing that is computed here is differentiated, but autograd saved " + bytes + " for it.";
         d.fix.text = "run it under torch.no_grad() or torch.inference_mode()";
     }

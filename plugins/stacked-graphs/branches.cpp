@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "analyzer/check/content.h"
+
 namespace tapelens::check {
 namespace {
 
@@ -27,6 +29,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 10> kKinds = {{{"AddBack
                                                                        {"UnsqueezeBackward0", kScales}}};
 
 constexpr int64_t kMostOfScalars = 4096;  // bytes: a list of losses
+constexpr int64_t kMostOfNumber = 16;     // bytes: one element
 
 }  // namespace
 
@@ -81,6 +84,7 @@ std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t 
   const auto nodes = std::span(p_.evaluations.node.raw).subspan(first, end - first);
   for (const uint32_t node : nodes) is_open_[node] = 1;
   is_open_[0] = 0;  // an evaluation of an unrecorded node
+  sums_.clear();
   std::vector<NodeId> losses, open{root};
   is_open_[root.value] = 0;
   while (!open.empty()) {
@@ -90,6 +94,7 @@ std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t 
       losses.push_back(node);
       continue;
     }
+    sums_.push_back(node);
     for (const uint32_t next : p_.nodes.edges_of(node)) {
       if (std::exchange(is_open_[next], 0) != 0) open.push_back(NodeId{next});
     }
@@ -97,6 +102,19 @@ std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t 
   for (const uint32_t node : nodes) is_open_[node] = 0;
   std::ranges::sort(losses);
   return losses;
+}
+
+bool Branches::has_factors_of_after(Time time) const {
+  return std::ranges::any_of(sums_, [&](NodeId node) {
+    if (kind_[p_.nodes.type[node].value] != kScales) return false;
+    const std::vector<SaveId> saves = saves_of(context_, node);
+    return std::ranges::any_of(saves, [&](SaveId save) {
+      const AllocationId factor = p_.saves.allocation[save];
+      if (!factor || p_.allocations.time[factor] <= time) return false;
+      const bool is_number = context_.text.layout_bytes[p_.saves.layout[save]].value <= kMostOfNumber;
+      return !is_number && context_.provenance.nodes(context_.provenance.maker(factor)).empty();
+    });
+  });
 }
 
 std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
@@ -143,7 +161,8 @@ std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
   for (const NodeId loss : losses) owner_[loss.value] = 0;
   std::erase_if(branches, [](const Branch& branch) { return branch.nodes.empty(); });
   std::ranges::sort(branches, {}, &Branch::first);
-  return branches.size() < 2 ? std::vector<Branch>() : branches;
+  if (branches.size() < 2 || has_factors_of_after(branches.front().last)) return {};
+  return branches;
 }
 
 }  // namespace tapelens::check

@@ -2,6 +2,7 @@
 // if each is a small part of the peak.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/unit/support/advised_recording.h"
@@ -16,7 +17,8 @@ constexpr int64_t kLarge = 1 << 20, kSmall = 1 << 10;
 constexpr int kMany = 500;
 
 struct Recording : AdvisedRecording {
-  StackId line = stack({frame("evaluate.py", 7, "evaluate")});
+  FrameId call = frame("evaluate.py", 7, "evaluate");
+  StackId line = stack({call});
   NodeId leaf = node(++now, "AccumulateGrad", {}, make("aten::empty", line, kSmall));
   LayoutId row = layout("float32", 4, {kLarge / 4});
 
@@ -47,6 +49,30 @@ TEST(Lines, GraphsOfManyIterationsThatEndWithTheirIterationAreSmall) {
   for (int i = 0; i < kMany; ++i) recording.forward(false);
   recording.drop(other);
   EXPECT_TRUE(recording.advice("graph-without-backward").findings.empty());
+}
+
+// log_probabilities.append(d.log_prob(a)); values.append(value(s)), and a backward of the first
+TEST(Lines, AModuleOfALineCanBeTheOnlyOneWithoutABackward) {
+  Recording recording;
+  const StackId inside = recording.stack(
+      {recording.frame("/x/site-packages/torch/nn/modules/module.py", 1, "Module._call_impl"), recording.call});
+  const auto node = [&](StackId stack) {
+    const OperatorId computed = recording.run("aten::relu", stack);
+    const AllocationId output = recording.allocate(recording.now + 1, kLarge, computed);
+    const NodeId made = recording.node(recording.now + 2, "ReluBackward0", computed, {}, {recording.leaf});
+    recording.save(recording.now + 3, made, "result", output, recording.row);
+    return made;
+  };
+  const NodeId needed = node(recording.line);
+  node(inside);
+  const int64_t begin = recording.now += 10;
+  recording.evaluate(begin + 1, begin + 5, needed, true);
+  recording.backward(begin, recording.now += 8);
+  const Advice advice = recording.advice("graph-without-backward");
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_EQ(advice.findings[0].title, "forward with gradients enabled, but no backward()");
+  EXPECT_NE(advice.findings[0].fix.text.find("a statement of its own"), std::string::npos)
+      << advice.findings[0].fix.text;
 }
 
 // sum(embedding(x) for embedding in tables): dense gradients of all of them.
