@@ -83,31 +83,38 @@ class Holders {
 
 void add_evidence(const Context& context, const FoundGroup& group, Finding& finding) {
   const Process& p = context.process;
-  // Occurrences that look the same are one line; the biggest of each, in the order of bytes.
+  // Occurrences that look the same are one line; the biggest of each, in the order of bytes. The size is that of a
+  // known layout; without a layout, each iteration of a loop may have another size.
   using Look = std::tuple<StringId, StringId, LayoutId, StringId, int64_t>;
   struct Seen {
     const Occurrence* biggest;
     uint64_t count = 0;
+    bool are_of_one_size = true;
   };
   std::map<Look, Seen> looks;
   for (const Occurrence& o : group.occurrences) {
     const NodeId node = o.save ? p.saves.node[o.save] : o.place.node;
     const OperatorId op = o.allocation ? context.provenance.maker(o.allocation) : o.place.op;
-    const Look look{node ? p.nodes.type[node] : StringId{}, o.place.field, layout_of(context, o),
-                    op ? p.operators.name[op] : StringId{}, o.bytes.value};
-    const auto [at, is_new] = looks.try_emplace(look, Seen{&o});
-    ++at->second.count;
+    const LayoutId layout = layout_of(context, o);
+    const Look look{node ? p.nodes.type[node] : StringId{}, o.place.field, layout,
+                    op ? p.operators.name[op] : StringId{}, layout ? o.bytes.value : 0};
+    Seen& seen = looks.try_emplace(look, Seen{&o}).first->second;
+    seen.are_of_one_size = seen.are_of_one_size && o.bytes == seen.biggest->bytes;
+    if (o.bytes > seen.biggest->bytes) seen.biggest = &o;
+    ++seen.count;
   }
   std::vector<std::pair<Look, Seen>> sorted(looks.begin(), looks.end());
-  std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& entry) { return std::get<4>(entry.first); });
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto& entry) { return entry.second.biggest->bytes; });
   finding.evidence_left_out = sorted.size() > kMostEvidence ? sorted.size() - kMostEvidence : 0;
   sorted.resize(std::min(sorted.size(), kMostEvidence));
   const Holders holders(context);
   for (const auto& [look, seen] : sorted) {
     const auto& [node, field, layout, op, bytes] = look;
-    finding.evidence.push_back({Bytes{bytes}, seen.count, text_of(context.text, node), text_of(context.text, field),
-                                text_of(context.text, op), layout ? layout_text(context.text, layout) : "",
-                                holders.of(*seen.biggest), seen.biggest->when.begin, seen.biggest->when.end});
+    finding.evidence.push_back({seen.biggest->bytes, seen.are_of_one_size, seen.count, text_of(context.text, node),
+                                text_of(context.text, field), text_of(context.text, op),
+                                layout ? layout_text(context.text, layout) : "", holders.of(*seen.biggest),
+                                seen.biggest->when.begin, seen.biggest->when.end});
   }
 }
 

@@ -168,6 +168,15 @@ bool is_dense(const Text& text, LayoutId layout) {
   return true;
 }
 
+Bytes read_by(const Context& context, OperatorId op, AllocationId allocation) {
+  const auto inputs = context.provenance.inputs(op), layouts = context.provenance.input_layouts(op);
+  Bytes read;
+  for (size_t i = 0; i < inputs.size() && i < layouts.size(); ++i) {
+    if (AllocationId{inputs[i]} == allocation) read += distinct_bytes(context.text, LayoutId{layouts[i]});
+  }
+  return read;
+}
+
 std::vector<SaveId> saves_of(const Context& context, NodeId node) {
   const Saves& s = context.process.saves;
   const auto since = static_cast<uint64_t>(context.process.nodes.time[node].ns);

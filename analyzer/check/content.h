@@ -78,6 +78,8 @@ class Contents {
 
 // Every element of the view counted once, however often strides of 0 repeat it.
 Bytes distinct_bytes(const Text& text, LayoutId layout);
+// The bytes of an allocation that an operator reads; 0: not recorded.
+Bytes read_by(const Context& context, OperatorId op, AllocationId allocation);
 // Its elements lie in memory without a gap or an overlap; row-major: in the order of their indices.
 bool is_dense(const Text& text, LayoutId layout);
 bool is_row_major(const Text& text, LayoutId layout);

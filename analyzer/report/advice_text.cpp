@@ -417,7 +417,8 @@ std::string weight_text(const Advice& advice, const Entry& entry) {
   if (severity == check::Severity::error) return "ERROR";
   const int64_t peak = std::max<int64_t>(advice.peak_before.value, 1);
   const int64_t percent = (100 * entry.change().value + peak / 2) / peak;
-  return percent > 0 ? "-" + std::to_string(percent) + " %" : severity_name(severity);
+  if (percent > 0) return "-" + std::to_string(percent) + " %";
+  return entry.change() > Bytes{} ? "<1 %" : "0 %";
 }
 
 std::string change_text(const Advice& advice, const Entry& entry) {

@@ -148,7 +148,8 @@ std::string place_text(const Finding& f) {
 }
 
 std::string evidence_text(const advise::Evidence& e) {
-  std::string text = bytes_text(e.bytes) + (e.count > 1 ? " x" + count_text(e.count) : "");
+  std::string text = e.are_of_one_size ? "" : "at most ";
+  text += bytes_text(e.bytes) + (e.count > 1 ? " x" + count_text(e.count) : "");
   if (!e.node.empty()) text += "  " + e.node + (e.field.empty() ? "" : "." + e.field);
   if (!e.layout.empty()) text += "  " + e.layout;
   if (!e.op.empty()) text += ", made by " + e.op;

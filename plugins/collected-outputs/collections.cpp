@@ -126,9 +126,23 @@ class Finder {
     return output;
   }
 
+  // The program keeps the view, not the output: small-view has the finding.
+  bool is_small_view(const CollectedOutput& output) const {
+    const Bytes bytes = p_.allocations.bytes[output.allocation];
+    bool any = false;
+    for (const OperatorId use : context_.provenance.uses(output.allocation)) {
+      if (p_.operators.begin[use] < output.read || views_.has(p_.operators.name[use])) continue;
+      const Bytes read = read_by(context_, use, output.allocation);
+      if (read.value == 0 || read.value > bytes.value / ratio_) return false;
+      any = true;
+    }
+    return any;
+  }
+
   Collection collection(std::vector<CollectedOutput> round) {
-    std::erase_if(round,
-                  [](const CollectedOutput& output) { return output.read == kNever || output.read <= output.idle; });
+    std::erase_if(round, [this](const CollectedOutput& output) {
+      return output.read == kNever || output.read <= output.idle || is_small_view(output);
+    });
     Bytes at_peak;
     uint32_t count = 0;
     for (const CollectedOutput& output : round) {

@@ -121,8 +121,8 @@ class GrowingConcat final : public Check {
     words.message =
         "Each of these results begins with, or contains, the whole previous result. One buffer of the last "
         "result's size can hold all of them.";
-    words.notes.push_back("Copied " + std::to_string(copied_bytes(group)) + " bytes in " +
-                          std::to_string(group.occurrences.size()) + " results that a later one holds again.");
+    words.notes.push_back("The program copied " + bytes_text(copied_bytes(group)) + " into " +
+                          counted(group.occurrences.size(), "result") + " that a later one holds again.");
     if (group.variant == kInGraph) {
       words.severity = Severity::info;
       words.is_proved = false;
@@ -154,9 +154,9 @@ class GrowingConcat final : public Check {
   }
 
  private:
-  static int64_t copied_bytes(const Group& group) {
-    int64_t bytes = 0;
-    for (const Occurrence& occurrence : group.occurrences) bytes += occurrence.bytes.value;
+  static Bytes copied_bytes(const Group& group) {
+    Bytes bytes;
+    for (const Occurrence& occurrence : group.occurrences) bytes += occurrence.bytes;
     return bytes;
   }
 

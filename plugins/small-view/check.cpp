@@ -24,6 +24,7 @@ struct Kept {
   AllocationId storage;
   OperatorId view;     // the operator that makes the view
   Bytes viewed;        // the most bytes that one operator reads after the view
+  OperatorId whole{};  // reads the whole storage after the view; none: no operator
   Time next = kNever;  // time of the line's next such storage; a variable may hold this storage until then
 };
 
@@ -54,7 +55,7 @@ class SmallView final : public Check {
     };
     std::map<StackId, Line> at_peak;
     for (const Kept& kept : all) {
-      if (p.operators.end[kept.view] > context.peak.when.time || !context.peak.when.holds(p, kept.storage)) continue;
+      if (since(p, kept) > context.peak.when.time || !context.peak.when.holds(p, kept.storage)) continue;
       Line& line = at_peak[stack_of(p, context.text, kept.view)];
       ++line.storages;
       line.bytes += p.allocations.bytes[kept.storage];
@@ -88,34 +89,35 @@ class SmallView final : public Check {
     Finder(const Context& context, int64_t ratio)
         : context_(context), p_(context.process), ratio_(ratio), is_held_(held_besides_saves(p_)) {}
 
-    // The first view after which operators read only small views of the storage. Kept::view: none without such a view.
+    // The first view after which operators read only small views of the storage. If an operator reads all of it after
+    // the last view, that view, and the operator. Kept::view: none without such a view.
     Kept of(AllocationId storage) const {
-      Kept kept{storage, {}, {}};
+      Kept kept{};
+      kept.storage = storage;
       if (is_held_[storage.value] || !context_.provenance.saves(storage).empty()) return kept;
       const auto uses = context_.provenance.uses(storage);
       Bytes viewed;
       for (auto use = uses.rbegin(); use != uses.rend(); ++use) {
         const StringId name = p_.operators.name[*use];
-        if (narrowing_.has(name) && viewed.value > 0) kept.view = *use, kept.viewed = viewed;
-        if (narrowing_.has(name) || views_.has(name)) continue;
-        const Bytes read = read_by(*use, storage);
-        if (read.value == 0 || read.value > p_.allocations.bytes[storage].value / ratio_) break;
-        viewed = std::max(viewed, read);
+        if (narrowing_.has(name) && viewed.value > 0) {
+          kept.view = *use, kept.viewed = viewed;
+          if (kept.whole) break;
+        }
+        if (kept.whole || narrowing_.has(name) || views_.has(name)) continue;
+        const Bytes read = read_by(context_, *use, storage);
+        if (read.value == 0) break;
+        if (read.value <= p_.allocations.bytes[storage].value / ratio_) {
+          viewed = std::max(viewed, read);
+        } else if (kept.view || viewed.value == 0) {
+          break;
+        } else {
+          kept.whole = *use;
+        }
       }
       return kept;
     }
 
    private:
-    // The bytes of a storage that an operator reads; 0: not recorded.
-    Bytes read_by(OperatorId op, AllocationId storage) const {
-      const auto inputs = context_.provenance.inputs(op), layouts = context_.provenance.input_layouts(op);
-      Bytes read;
-      for (size_t i = 0; i < inputs.size() && i < layouts.size(); ++i) {
-        if (AllocationId{inputs[i]} == storage) read += distinct_bytes(context_.text, LayoutId{layouts[i]});
-      }
-      return read;
-    }
-
     const Context& context_;
     const Process& p_;
     int64_t ratio_;
@@ -128,6 +130,12 @@ class SmallView final : public Check {
         {"aten::view", "aten::reshape", "aten::squeeze", "aten::unsqueeze", "aten::flatten", "aten::transpose",
          "aten::permute", "aten::t", "aten::detach", "aten::alias", "aten::as_strided", "aten::expand"}};
   };
+
+  // From here on operators read only small views.
+  static Time since(const Process& p, const Kept& kept) {
+    const Time viewed = p.operators.end[kept.view];
+    return kept.whole ? std::max(viewed, p.operators.end[kept.whole]) : viewed;
+  }
 
   // The smallest storage at the peak of which only views are read. 0: none has `least` bytes.
   static Bytes smallest_at_peak(const Context& context, const Finder& finder, Bytes least) {
@@ -167,7 +175,7 @@ class SmallView final : public Check {
   static void emit(const Context& context, const Kept& kept, Sink& sink) {
     const Process& p = context.process;
     const Time viewed = p.operators.end[kept.view], freed = p.freed(kept.storage);
-    const Time end = std::min(kept.next, freed);
+    const Time end = std::min(std::max(kept.next, since(p, kept)), freed);
     if (end >= freed) return;  // a variable may hold the last storage
     peak::WhatIf change;
     change.ends.push_back({kept.storage, end});

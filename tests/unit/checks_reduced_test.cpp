@@ -103,6 +103,27 @@ TEST(SmallView, StoragesOfManyIterationsAreSmallPartsOfThePeak) {
   EXPECT_LT(advice.findings[0].peak_after.value, 3 * kLarge + 2 * kCount * kSmall);  // copies, and their concatenation
 }
 
+// k = torch.cat([k, x]); found.append(k[-1]): the next iteration reads the whole storage, and then none does.
+TEST(SmallView, TheNextIterationMayReadTheWholeStorage) {
+  Recording recording;
+  const LayoutId whole = recording.layout("float32", 4, {kLarge / 4});
+  std::vector<AllocationId> storages;
+  for (int i = 0; i < 8; ++i) {
+    const OperatorId joined = recording.run(
+        "aten::cat", recording.here, storages.empty() ? std::vector<AllocationId>{} : std::vector{storages.back()});
+    if (!storages.empty()) recording.view(joined, whole);
+    storages.push_back(recording.allocate(recording.now + 1, kLarge, joined));
+    recording.run("aten::select", recording.there, {storages.back()});
+  }
+  const OperatorId stacked = recording.run("aten::stack", recording.there, storages);
+  for (size_t i = 0; i < storages.size(); ++i) recording.view(stacked, recording.row);
+  recording.allocate(recording.now + 1, kSmall * 8, stacked);
+  for (const AllocationId storage : storages) recording.drop(storage);
+  const Advice advice = recording.advice("small-view");
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_LT(advice.findings[0].peak_after.value, 3 * kLarge);
+}
+
 TEST(SmallView, OneStorageMayBeInAVariable) {
   Recording recording;
   recording.views(1);

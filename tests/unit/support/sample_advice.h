@@ -49,6 +49,7 @@ inline advise::Advice sample_advice() {
                     {"/home/me/train one.py", "main", 31}};
   for (int64_t i = 0; i < 4; ++i) {
     unneeded.evidence.push_back({Bytes{(4 - i) * kMiB / 2},
+                                 true,
                                  static_cast<uint64_t>(i + 1),
                                  "ConvolutionBackward0",
                                  "input",
