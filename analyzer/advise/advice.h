@@ -29,7 +29,7 @@ using peak::Frame;
 
 // One allocation of a finding: the biggest of the allocations with the same field, layout and holders.
 struct Evidence {
-  Bytes bytes;                       // of the largest
+  Bytes bytes;  // the largest size
   bool are_of_one_size = true;
   uint64_t count = 1;                // occurrences with this field, layout and holders
   std::string node, field;           // the save; empty: not about a save

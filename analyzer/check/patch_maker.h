@@ -35,8 +35,8 @@ class FreeCalls {
   FreeCalls(const Context& context, IsFree is_free);
 
   // The call to put under torch.no_grad(): the innermost of the user's own frames that is outside all modules and whose
-  // modules have only free nodes. If the stack has no module: the innermost frame whose callee has needed nodes elsewhere (a
-  // function that training shares), else the outermost frame.
+  // modules have only free nodes. If the stack has no module: the innermost frame whose callee has needed nodes
+  // elsewhere (a function that training shares), else the outermost frame.
   FrameId call(StackId stack) const;
   // Whether the stack contains a call of a module.
   bool is_in_module(StackId stack) const;

@@ -176,7 +176,7 @@ class GraphWithoutBackward final : public Check {
         if (d.edit && free_->needed()[d.edit.frame.value] != 0) {
           d.message = "Nothing that the module computes for this line is differentiated, but autograd saved " + bytes +
                       " for it. A backward needs other results of the line.";
-          d.fix.text = "give the call of the module a statement of its own, under torch.no_grad()";
+          d.fix.text = "move the call of the module to a separate statement, under torch.no_grad()";
           break;
         }
         d.message = "Nothing that is computed here is differentiated, but autograd saved " + bytes + " for it.";

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <set>
 
 #include "analyzer/check/content.h"
 #include "analyzer/check/frameworks.h"
@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::array kOptions = {
     Option{"chunks", "8", "into how many chunks of rows the loss would be cut"},
-    Option{"min-share", "10",
-           "percent of the peak that the logits of one line, their log-softmax and the gradients must be"},
+    Option{"min-share", "10", "percent of the peak that the logits, their log-softmax and the gradients must be"},
 };
 
 enum Variant : uint32_t { kOfLoss, kOfGather };
@@ -77,18 +76,20 @@ class LogitsPeak final : public Check {
     chunks_ = std::clamp<int64_t>(options.number("chunks"), 2, 1 << 20);
     const Bytes share = options.share("min-share", context.peak.bytes);
     const std::vector<Loss> losses = all_losses(context);
-    // Lines with losses at the peak: also their losses in other steps.
-    std::map<StackId, Bytes> at_peak;
+    // Losses at the peak, and losses of the same lines in other steps.
+    std::set<StackId> lines;
     for (const Loss& loss : losses) {
-      Bytes& of_line = at_peak[place_of(context, loss.softmax).stack];
+      Bytes at_peak;
       for (const AllocationId tensor : loss.tensors) {
-        if (context.peak.when.holds(context.process, tensor)) of_line += context.process.allocations.bytes[tensor];
+        if (context.peak.when.holds(context.process, tensor)) at_peak += context.process.allocations.bytes[tensor];
+      }
+      if (at_peak.value > 0 && at_peak >= share) {
+        lines.insert(place_of(context, loss.softmax).stack);
       }
     }
-    std::erase_if(at_peak, [&](const auto& line) { return line.second < std::max(share, Bytes{1}); });
     for (const Loss& loss : losses) {
       const Place place = place_of(context, loss.softmax);
-      if (at_peak.contains(place.stack)) emit(context, loss, place, sink);
+      if (lines.contains(place.stack)) emit(context, loss, place, sink);
     }
   }
 

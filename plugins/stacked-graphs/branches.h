@@ -37,7 +37,7 @@ class Branches {
   const Graphs& graphs_;
   std::vector<uint8_t> kind_;       // by StringId, of node types
   std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the current backward
-  std::vector<NodeId> sums_;        // of the current backward
+  std::vector<NodeId> sums_;        // nodes in the current backward
   std::vector<uint8_t> is_open_;    // by node: evaluated in the current backward, and not visited yet
   std::vector<uint32_t> next_big_;  // by allocation: itself, or else the next one that is larger than a list of scalars
 };
