@@ -19,7 +19,9 @@ using text::plural;
 namespace {
 
 using advise::Advice;
+using advise::Bytes;
 using advise::Finding;
+using advise::Frame;
 using check::Severity;
 
 constexpr unsigned kIndent = 4;
