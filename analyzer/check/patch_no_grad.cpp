@@ -1,5 +1,7 @@
 // Patches with torch.no_grad() for code that needs no graph: on a function, or around a loop or a statement.
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "analyzer/check/patch_maker.h"
@@ -34,6 +36,14 @@ bool takes_gradients(const Token* begin, const Token* end) {
 
 bool is_module_call(const Text& text, FrameId frame) {
   return text.string(text.frame_function[frame]) == "Module._call_impl";
+}
+
+// The frames outside of all modules. None: the stack has no call of a module.
+std::optional<std::span<const FrameId>> outside_modules(const Text& text, std::span<const FrameId> frames) {
+  const auto outermost =
+      std::ranges::find_if(frames.rbegin(), frames.rend(), [&](FrameId frame) { return is_module_call(text, frame); });
+  if (outermost == frames.rend()) return std::nullopt;
+  return frames.subspan(static_cast<size_t>(outermost.base() - frames.begin()));
 }
 
 // The inner call of outer(inner(...)...). The statement has it once, has no other calls, and evaluates once from left
@@ -76,10 +86,9 @@ FreeCalls::FreeCalls(const Context& context, IsFree is_free)
     if (std::exchange(seen[stack.value], 1) != 0) continue;
     const auto frames = text.stack(stack);
     for (const FrameId frame : frames) needed_[frame.value] = 1;
-    const auto module = std::ranges::find_if(frames.rbegin(), frames.rend(),
-                                             [&](FrameId frame) { return is_module_call(text, frame); });
-    if (module == frames.rend()) continue;
-    for (auto frame = module.base(); frame != frames.end(); ++frame) needs_module_[frame->value] = 1;
+    if (const auto outside = outside_modules(text, frames)) {
+      for (const FrameId frame : *outside) needs_module_[frame.value] = 1;
+    }
   }
 }
 
@@ -175,20 +184,18 @@ bool FreeCalls::is_in_module(StackId stack) const {
 FrameId FreeCalls::call(StackId stack) const {
   const Text& text = context_.text;
   const auto frames = text.stack(stack);
-  const auto outermost_module =
-      std::ranges::find_if(frames.rbegin(), frames.rend(), [&](FrameId frame) { return is_module_call(text, frame); });
-  const bool calls_module = outermost_module != frames.rend();
+  const auto outside = outside_modules(text, frames);
+  const std::vector<uint8_t>& needed = outside ? needs_module_ : needed_;
   FrameId outermost;
-  const std::vector<uint8_t>& needed = calls_module ? needs_module_ : needed_;
-  bool calls_shared = calls_module;
-  for (auto frame = calls_module ? outermost_module.base() : frames.begin(); frame != frames.end(); ++frame) {
-    if (!is_own_frame(text, *frame)) continue;
-    if (needed[frame->value] != 0) {
+  bool calls_shared = outside.has_value();
+  for (const FrameId frame : outside.value_or(frames)) {
+    if (!is_own_frame(text, frame)) continue;
+    if (needed[frame.value] != 0) {
       calls_shared = true;
     } else if (calls_shared) {
-      return *frame;
+      return frame;
     } else {
-      outermost = *frame;
+      outermost = frame;
     }
   }
   return outermost;

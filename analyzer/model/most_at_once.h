@@ -1,6 +1,9 @@
 // The most bytes that are alive at one time, from the lifetimes of allocations.
 #pragma once
 
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "analyzer/model/model.h"
@@ -16,5 +19,15 @@ struct Presence {
 
 // The largest sum at one time. An allocation counts once if several of its intervals overlap.
 Bytes most_at_once(std::vector<Presence> presences);
+
+// The lines whose allocations have at least so many bytes at one time.
+template <class Line>
+std::set<Line> lines_with_at_least(Bytes least, std::map<Line, std::vector<Presence>> by_line) {
+  std::set<Line> large;
+  for (auto& [line, presences] : by_line) {
+    if (most_at_once(std::move(presences)) >= least) large.insert(line);
+  }
+  return large;
+}
 
 }  // namespace tapelens::model

@@ -220,10 +220,8 @@ class GraphWithoutBackward final : public Check {
       by_line[line_of(p.backwards[one.backward])].push_back(
           {allocation, p.allocations.bytes[allocation], {one.evaluated, p.saves.released[one.save]}});
     }
-    std::set<FrameId> lines;  // a change of a line changes all of its graphs
-    for (auto& [line, saved] : by_line) {
-      if (most_at_once(std::move(saved)) >= std::max(least, Bytes{1})) lines.insert(line);
-    }
+    // A change of a line changes all of its graphs.
+    const std::set<FrameId> lines = lines_with_at_least(std::max(least, Bytes{1}), std::move(by_line));
     EarlyReleases early(context);
     for (size_t first = 0, end = 0; first < kept.size(); first = end) {
       end = next(first);
@@ -248,7 +246,7 @@ class GraphWithoutBackward final : public Check {
     }
   }
 
-  // Saves of the lines whose graphs together save less than `least` at any time.
+  // Leaves out the saves of lines whose graphs together save less than `least` at any time.
   void leave_out_small(const Context& context, Bytes least, std::vector<SaveId>& found) {
     const Process& p = context.process;
     std::unordered_map<uint32_t, StackId> line_of;  // by root
@@ -264,11 +262,8 @@ class GraphWithoutBackward final : public Check {
       by_line[at->second].push_back(
           {allocation, p.allocations.bytes[allocation], {p.saves.time[save], p.saves.released[save]}});
     }
-    std::set<StackId> small;
-    for (auto& [line, saved] : by_line) {
-      if (most_at_once(std::move(saved)) < least) small.insert(line);
-    }
-    std::erase_if(found, [&](SaveId save) { return small.contains(line_of.at(root_of(p.saves.node[save].value))); });
+    const std::set<StackId> large = lines_with_at_least(least, std::move(by_line));
+    std::erase_if(found, [&](SaveId save) { return !large.contains(line_of.at(root_of(p.saves.node[save].value))); });
   }
 
   // The calls that make the graphs. Each call is one place, and its last node represents it.

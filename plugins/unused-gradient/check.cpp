@@ -176,11 +176,8 @@ class UnusedGradient final : public Check {
           {allocation, p.allocations.bytes[allocation], {p.saves.time[save], p.saves.released[save]}});
     }
     const Bytes least{context.peak.bytes.value / 100 * percent};
-    std::set<StackId> small;
-    for (auto& [line, saved] : by_line) {
-      if (most_at_once(std::move(saved)) < least) small.insert(line);
-    }
-    std::erase_if(parts, [&](const auto& part) { return small.contains(part.second.line); });
+    const std::set<StackId> large = lines_with_at_least(least, std::move(by_line));
+    std::erase_if(parts, [&](const auto& part) { return !large.contains(part.second.line); });
     if (parts.empty()) return;
     for (uint32_t row = 1; row <= p.evaluations.rows(); ++row) {
       if (const auto part = parts.find(entry_of_evaluation_[row]); part != parts.end()) ++part->second.nodes;
