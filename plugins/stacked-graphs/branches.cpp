@@ -104,7 +104,7 @@ std::vector<NodeId> Branches::find_losses(NodeId root, uint32_t first, uint32_t 
   return losses;
 }
 
-bool Branches::has_factors_of_after(Time time) const {
+bool Branches::has_later_factor(Time time) const {
   return std::ranges::any_of(sums_, [&](NodeId node) {
     if (kind_[p_.nodes.type[node].value] != kScales) return false;
     const std::vector<SaveId> saves = saves_of(context_, node);
@@ -161,7 +161,7 @@ std::vector<Branch> Branches::of(uint32_t first, uint32_t end) {
   for (const NodeId loss : losses) owner_[loss.value] = 0;
   std::erase_if(branches, [](const Branch& branch) { return branch.nodes.empty(); });
   std::ranges::sort(branches, {}, &Branch::first);
-  if (branches.size() < 2 || has_factors_of_after(branches.front().last)) return {};
+  if (branches.size() < 2 || has_later_factor(branches.front().last)) return {};
   return branches;
 }
 

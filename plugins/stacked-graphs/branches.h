@@ -21,7 +21,7 @@ class Branches {
   Branches(const Context& context, const Graphs& graphs);
 
   // Branches in order of their creation. `first` to `end`: the evaluations of the backward, which begin at the root of
-  // the sum. Empty: the loss is not a sum, the sum has one graph, or its factors do not exist before the last graph.
+  // the sum. Empty: the loss is not a sum, the sum has one graph, or a later factor.
   std::vector<Branch> of(uint32_t first, uint32_t end);
 
  private:
@@ -30,14 +30,14 @@ class Branches {
   // Visits each node once that is evaluated in [first, end). The walk ends at nodes that two sums share, and at cycles.
   std::vector<NodeId> find_losses(NodeId root, uint32_t first, uint32_t end);
   // Whether the sum multiplies the losses by a tensor that was made after `time`: the returns of an episode.
-  bool has_factors_of_after(Time time) const;
+  bool has_later_factor(Time time) const;
 
   const Context& context_;
   const Process& p_;
   const Graphs& graphs_;
   std::vector<uint8_t> kind_;       // by StringId, of node types
   std::vector<uint32_t> owner_;     // by node: 1 + its branch, in the current backward
-  std::vector<NodeId> sums_;        // nodes in the current backward
+  std::vector<NodeId> sums_;        // nodes of the sum, in the current backward
   std::vector<uint8_t> is_open_;    // by node: evaluated in the current backward, and not visited yet
   std::vector<uint32_t> next_big_;  // by allocation: itself, or else the next one that is larger than a list of scalars
 };

@@ -26,7 +26,7 @@ PAGES = ["README.md", "docs/install.md"]
 
 
 def test_the_probe_needs_no_header_of_this_machine_alone():
-    """Those of Debian's packages and of PyTorch's environment are on any machine; a CUDA toolkit in /usr/local is not."""
+    """The headers of Debian's packages and of PyTorch's environment are on any machine; a CUDA toolkit in /usr/local is not."""
     build = harness.BINARY.parents[1]
     if not (build / "build.ninja").exists() or not shutil.which("ninja"):
         pytest.skip("no build of this machine")

@@ -1,5 +1,5 @@
 // Tests that the processor time grows linearly with the work: each doubling may cost 2.3 times as much. Two doublings
-// are measured, so that a disturbance of 30 % fails no test, and a cost that grows with the square has 1.7 times the
+// are measured, so that a disturbance of 30 % fails no test, and a cost that grows with the square is three times the
 // limit.
 #pragma once
 
